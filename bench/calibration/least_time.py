@@ -10,7 +10,7 @@ from numpy.random import Generator
 from scipy.stats import ttest_ind
 
 from etude.analysis.warnings import Thresholds, series_warnings
-from etude.experiment.plan_defaults import MAXIMUM, MIN_TIME_S, MINIMUM
+from etude.experiment.plan import MAXIMUM, MIN_TIME_S, MINIMUM
 from etude.results.series import Column, Series
 from etude.stats.factors import MEAN_FACTORS, factor_for
 from etude.stats.series import normal

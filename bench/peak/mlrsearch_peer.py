@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from etude.peak.bench import Bench
+from etude.peak.search import Bench
 from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Answer, Task, Trial, TrialRequest
 from rows import BUILD

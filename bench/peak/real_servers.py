@@ -32,12 +32,11 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from etude.peak.bench import Bench
 from etude.peak.harnesses.curves import CURVES
 from etude.peak.harnesses.spec import read_harness
 from etude.peak.policies.posterior import Posterior
 from etude.peak.rehearse import bench_model_like, rehearse
-from etude.peak.search import benchmarking_time_s, search
+from etude.peak.search import Bench, benchmarking_time_s, search
 from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Answer, Task, Trial, TrialRequest
 from markdown import cells, table

@@ -29,12 +29,12 @@ import numpy as np
 
 from etude.peak.goal import Goal
 from etude.peak.harnesses.curves import CURVES, TROUBLED
-from etude.peak.harnesses.request_queue import TROUBLES, RequestQueue
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.policies import posterior
 from etude.peak.search import benchmarking_time_s, search
 from etude.peak.task import Task, Trial
 from markdown import cells, table
+from peak.request_queue import TROUBLES, RequestQueue
 from peak.searches import PARTIES, PEAKS, TASK, drawn, judged
 from peak.tables import OURS
 from rows import options

@@ -20,7 +20,7 @@ import numpy as np
 
 from etude.cluster.pool.job import Job
 from etude.cluster.pool.simulated import SimulatedPool
-from etude.peak.policies.registry import DEFAULT, policy
+from etude.peak.policies import DEFAULT, policy
 from etude.peak.search import search
 from etude.surface.factors import Configuration, Space
 from etude.surface.next_configuration import MapComplete, Rules, Visit, Wait, decide, predicted_samples

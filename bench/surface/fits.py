@@ -18,9 +18,10 @@ from etude.surface.factors import Configuration, Floats, Space
 from etude.surface.plans import d_optimal, next_sample
 from etude.surface.samples import KnownResponses
 from etude.surface.simulated import OWN, REFERENCE, SURFACES, SimulatedSurface
-from etude.surface.surrogate import Fit, Surrogate
+from etude.surface.surrogates import Fit, Surrogate
+from etude.surface.surrogates.process import Gaussian
 from etude.surface.surrogates.quadratic import Quadratic
-from etude.surface.surrogates.selection import Gaussian, SelectedSurrogate
+from etude.surface.surrogates.selection import SelectedSurrogate
 from etude.surface.surrogates.softmin import SoftMinimum
 from markdown import table
 from rows import Row, in_processes

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from etude.peak.harnesses.simulated import SimulatedServer
-from etude.peak.policies.registry import DEFAULT, policy
+from etude.peak.policies import DEFAULT, policy
 from etude.peak.search import search
 from etude.peak.task import Answer, Task
 from etude.surface.factors import Configuration, Space

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from etude.analysis.verdict import Verdict, verdict
-from etude.experiment.plan import Plan
-from etude.experiment.plan_defaults import make_plan
+from etude.experiment.plan import Plan, make_plan
 from etude.experiment.run import Outcome, run
 from etude.experiment.test import Test
 from etude.figures.plot import Plot
@@ -25,7 +24,7 @@ def bench(
 ) -> Verdict:
     """Measure commands, interleaved if there are several, until their means or ratios are known.
 
-    `options`: see `etude.experiment.plan_defaults.make_plan`.
+    `options`: see `etude.experiment.plan.make_plan`.
 
     Raises:
         etude.errors.EtudeError: see its classes; what was measured is on disk.

@@ -11,7 +11,7 @@ import numpy as np
 from etude.surface.factors import Configuration, Factor, Space
 from etude.surface.samples import Sample
 from etude.surface.surface_result import Cost, SurfaceResult
-from etude.surface.surrogate import Predicted
+from etude.surface.surrogates import Predicted
 
 DISKS = Factor("disks", "linear", (1.0, 2.0, 3.0, 4.0))
 NFSDS = Factor("nfsds", "log", (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0))

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from etude.peak.bench import EarlyStop
 from etude.peak.goal import Criterion, Goal
+from etude.peak.search import EarlyStop
 from etude.peak.task import Task, Trial, TrialRequest
 from etude.peak.window import Window
 

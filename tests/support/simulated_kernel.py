@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from etude.probes.processes import TICK_NS, Process, Snapshot
+from etude.probes.accounting import TICK_NS, Process, Snapshot
 from etude.probes.taskstats import Exit
 
 INIT, KTHREADD, OWN, ENGINE = 1, 2, 10, 11

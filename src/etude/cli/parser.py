@@ -18,7 +18,7 @@ from etude.experiment.monitoring import DEFAULT_MONITORING, MAX_EVERY_S, MAX_TOP
 from etude.experiment.output_metric import check_place
 from etude.experiment.test import MetricPattern
 from etude.patterns import PatternError, compile_pattern
-from etude.peak.limits import MOST_LOAD
+from etude.peak import MOST_LOAD
 from etude.results.trial_join import JOINS, is_join
 from etude.units import parsing
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from etude.cli import parser as kinds
 from etude.cli.verb_parsers import others_given
 from etude.errors import UsageError
-from etude.peak.limits import LONGEST_BUDGET_S
+from etude.peak import LONGEST_BUDGET_S
 
 if TYPE_CHECKING:
     from etude.cluster.pool.pool_config import PoolSpec

@@ -17,11 +17,8 @@ from etude.experiment.test import Test
 
 
 def run_hook(bench: Bench, test: Test, point: str) -> None:
-    """Run the test's hook at `point`, if it has one. Undoing hooks run even after a first signal.
-
-    Raises:
-        CommandFailed: it did not return 0.
-    """
+    """Run the test's hook at `point`, if it has one. Undoing hooks run even after a first signal. Raises CommandFailed:
+    it did not return 0."""
     line = getattr(test, point)
     if line is None:
         return

@@ -135,7 +135,6 @@ class KernelLog:
                 return
 
     def _drain(self) -> list[Message]:
-        """All messages since the last read."""
         found: list[Message] = []
         while self._file >= 0:
             try:

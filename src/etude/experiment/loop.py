@@ -87,11 +87,8 @@ def _run_group(bench: Bench, tests: tuple[Test, ...]) -> Decision:
 
 
 def stop_decision(plan: Plan, progress: Progress, tests: tuple[Test, ...]) -> Decision | None:
-    """The stop rule's final decision on tests that share blocks; None if more trials are needed.
-
-    Raises:
-        UsageError: it cannot judge the primary metric.
-    """
+    """The stop rule's final decision on tests that share blocks; None if more trials are needed. Raises UsageError: it
+    cannot judge the primary metric."""
     names = [test.name for test in tests]
     blocks = progress.kept(names[0])
     if not _is_due(plan, progress, names, blocks, plan.rule.next_look(_fewest(plan, progress, names))):
@@ -132,11 +129,8 @@ def _warm_up(bench: Bench, tests: tuple[Test, ...]) -> None:
 
 
 def _check_primary(bench: Bench, test: Test) -> None:
-    """Refuse a primary metric that the first run does not have: no rule could ever be met.
-
-    Raises:
-        UsageError: there is none of that name; MachineRefuses: it cannot be measured here.
-    """
+    """Refuse a primary metric that the first run does not have: no rule could ever be met. Raises UsageError: there is
+    none of that name; MachineRefuses: it cannot be measured here."""
     metrics = bench.progress.trials(test.name)[-1].first.metrics
     primary = bench.plan.primary
     if primary not in metrics:
@@ -204,7 +198,6 @@ def _can_repeat(bench: Bench, tests: tuple[Test, ...]) -> bool:
 
 
 def _run_block(bench: Bench, tests: tuple[Test, ...], block: int) -> None:
-    """Make the missing trials of a block."""
     for order, members in enumerate(_block(bench.plan, tests, block)):
         if not all(bench.progress.has(test.name, block) for test in members):
             run_trial(bench, members, TrialPosition(block, order))
@@ -238,11 +231,8 @@ def _decide(plan: Plan, progress: Progress, tests: tuple[Test, ...]) -> Decision
 
 
 def decide_on_samples(plan: Plan, seen: Callable[[], SamplesSoFar]) -> Decision:
-    """The stop rule's decision on these samples.
-
-    Raises:
-        UsageError: it cannot judge the primary metric: values are missing, or have no ratio.
-    """
+    """The stop rule's decision on these samples. Raises UsageError: it cannot judge the primary metric: values are
+    missing, or have no ratio."""
     try:
         return plan.rule.make().decide(seen())
     except ValueError as error:
@@ -278,10 +268,5 @@ def _shell_cost(plan: Plan, progress: Progress) -> float:
 
 
 def _raise_if_interrupted(bench: Bench) -> None:
-    """Raise if a signal has come.
-
-    Raises:
-        Interrupted: a signal has come.
-    """
     if bench.watch.signal is not None:
         raise Interrupted(bench.watch.signal, f"ended by {signal_name(bench.watch.signal)}")

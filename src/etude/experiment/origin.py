@@ -27,10 +27,8 @@ CONTENT = ("bytes", "sha256", "build_id")
 def original_directory(path: Path, document: Part) -> Iterator[Path]:
     """Makes the directory in which an experiment was started the working directory within the block.
 
-    path: its results directory; yields its path from there.
-
-    Raises:
-        InputError: that directory is gone, or cannot be entered.
+    path: its results directory; yields its path from there. Raises InputError: that directory is gone, or cannot be
+    entered.
     """
     before, begun = _here(), _original_directory(document)
     if begun is None or begun == before:
@@ -55,10 +53,7 @@ def check_programs(path: Path, document: Part, commands: Sequence[Command]) -> N
     """Refuse to resume an experiment if one of its programs has changed.
 
     commands: those of its plan. The commands of a script are known when they are run; here the files of its programs
-    are checked.
-
-    Raises:
-        InputError: same as `check_same`.
+    are checked. Raises InputError: same as `check_same`.
     """
     if _is_elsewhere(document):
         return
@@ -73,10 +68,8 @@ def check_same(path: Path, document: Part, now: Part, sessions: int) -> None:
     """Refuse programs that differ from those of the same names in the first `sessions` sessions.
 
     Programs that were missing, then or now, are not compared. Nor are files that the experiment itself makes: those
-    that changed while a session with hooks ran.
-
-    Raises:
-        InputError: a name leads to another file, or its content differs.
+    that changed while a session with hooks ran. Raises InputError: a name leads to another file, or its content
+    differs.
     """
     recorded = _recorded(document)[:sessions]
     for name, found in now.items():
@@ -154,7 +147,6 @@ def _changed_in_session(path: Path, document: Part, file: str, ended: int) -> bo
 
 
 def _seconds(moment: object, unknown: float = -math.inf) -> float:
-    """Seconds since the epoch of a time stamp of experiment.json or of a row."""
     try:
         return datetime.fromisoformat(str(moment)).timestamp()
     except ValueError:

@@ -39,11 +39,7 @@ class OutputMetric(NamedTuple):
 
 
 def check_place(pattern: str) -> None:
-    """Raise for a pattern that starts like a JSON path and is invalid.
-
-    Raises:
-        ValueError: the correct syntax.
-    """
+    """Raise for a pattern that starts like a JSON path and is invalid. Raises ValueError: the correct syntax."""
     if _is_place(pattern) and not _PLACE.fullmatch(pattern):
         raise ValueError('no place in JSON; one is written as $.name.name, $.name[0].name or $.name["a.b"]')
 

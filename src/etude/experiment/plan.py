@@ -1,4 +1,4 @@
-"""The plan of an experiment: plain data, all that is needed to run, resume or repeat it."""
+"""The plan of an experiment: plain data, all that is needed to run, resume or repeat it, with its defaults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from etude.codec import decoded
 from etude.errors import EDITED, InputError, MachineRefuses, UsageError
-from etude.experiment.test import Test, to_plan
+from etude.experiment.test import Test, make_test, to_plan
 from etude.masking import MASKED, Mask
 from etude.osutil.trust import check_for_root
 from etude.stats.factors import next_look
@@ -45,10 +45,7 @@ def block_order(tests: Sequence[Test], block: int, seed: int) -> list[Test]:
 
 def disjoint_cpus(cpus: Sequence[int], parties: int, block: int, seed: int) -> list[tuple[int, ...]]:
     """CPUs for each party of a duet: equal shares, dealt anew for each block so that no party owns the better ones.
-
-    Raises:
-        MachineRefuses: there are fewer CPUs than parties.
-    """
+    Raises MachineRefuses: there are fewer CPUs than parties."""
     share = len(cpus) // parties
     if share == 0:
         raise MachineRefuses(
@@ -187,11 +184,7 @@ def to_document(plan: Plan) -> dict[str, Any]:
 
 
 def from_document(document: Mapping[str, Any], source: str) -> Plan:
-    """The plan from its data.
-
-    Raises:
-        InputError: it is invalid; `source` names its file.
-    """
+    """The plan from its data. Raises InputError: it is invalid; `source` names its file."""
     plan = decoded(Plan, document, source, "plan", only=True)
     try:
         Mask(plan.masks)
@@ -201,11 +194,8 @@ def from_document(document: Mapping[str, Any], source: str) -> Plan:
 
 
 def plan_to_resume(document: Mapping[str, Any], source: str) -> Plan:
-    """The plan of an `experiment.json` whose commands are about to be run.
-
-    Raises:
-        InputError: it is invalid, differs from the stored one, or others could have written what root would run.
-    """
+    """The plan of an `experiment.json` whose commands are about to be run. Raises InputError: it is invalid, differs
+    from the stored one, or others could have written what root would run."""
     check_for_root(source)
     check_resumes(document, os.path.dirname(source), None)
     plan = from_document(document["plan"], source)
@@ -252,3 +242,144 @@ def digest(plan: Plan) -> str:
 def _digest(document: Mapping[str, Any]) -> str:
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True)
+class NewLimits:
+    """Limits of a stop rule that replace those of the plan; None leaves one unchanged."""
+
+    trials: int | None = None
+    """Number of trials, if it is fixed."""
+    max_trials: int | None = None
+    budget_s: float | None = None
+    precision: float | None = None
+
+    def __bool__(self) -> bool:
+        return self != NewLimits()
+
+
+def extended_rule(rule: RuleSpec, limits: NewLimits) -> RuleSpec:
+    """The rule with the new limits. Raises UsageError: they do not fit the rule."""
+    if rule.kind == "fixed-count":
+        return _more_trials(rule, limits)
+    if rule.kind not in ("mean-precision", "ratio-precision"):
+        raise UsageError(f"an experiment with the stop rule {rule.kind} cannot be extended; begin a new one")
+    if limits.trials is not None:
+        raise UsageError(
+            "--trials: this experiment has a precision to reach; give --max-trials, --time or --precision"
+        )
+    changed = {"maximum": limits.max_trials, "budget_s": limits.budget_s, "precision": limits.precision}
+    parameters = {**rule.parameters, **{name: value for name, value in changed.items() if value is not None}}
+    if limits.max_trials is not None and "least_s" in parameters:
+        parameters["exact"] = True
+    if parameters["maximum"] < parameters["minimum"]:
+        raise UsageError(
+            f"--max-trials {parameters['maximum']}: is below the minimum of {parameters['minimum']} trials"
+        )
+    if not parameters["budget_s"] > 0:
+        raise UsageError(f"--time {parameters['budget_s']:g}: expected seconds above 0")
+    if not 0 < parameters["precision"] < 1:
+        raise UsageError(
+            f"--precision {parameters['precision']:g}: expected a share between 0 and 1, such as 0.02 or 2%"
+        )
+    return RuleSpec(rule.kind, parameters)
+
+
+def _more_trials(rule: RuleSpec, limits: NewLimits) -> RuleSpec:
+    count = rule.parameters["count"]
+    if limits != NewLimits(trials=limits.trials):
+        raise UsageError(f"this experiment has a fixed number of trials ({count}); extend it with --trials N")
+    if limits.trials is None or limits.trials < count:
+        raise UsageError(f"--trials {limits.trials}: this experiment has {count}; give more")
+    return RuleSpec(rule.kind, {**rule.parameters, "count": limits.trials})
+
+
+MEAN_PRECISION, RATIO_PRECISION = 0.05, 0.02
+MINIMUM, MAXIMUM, BUDGET_S = 10, 50, 30.0
+MIN_TIME_S = 3.0
+"""Minimum benchmarking time of a test, s, before precision or the default maximum ends it: a disturbance of one second
+would otherwise affect all trials or none."""
+
+
+def make_plan(
+    commands: Sequence[str | Test],
+    *,
+    name: str | None = None,
+    trials: int | None = None,
+    min_trials: int | None = None,
+    max_trials: int | None = None,
+    precision: float | None = None,
+    budget_s: float = BUDGET_S,
+    least_s: float | None = None,
+    schedule: str | None = None,
+    seed: int | None = None,
+    shell: str | None = None,
+    **options: Any,
+) -> Plan:
+    """A plan for `commands` with the default stop rule for one or for several.
+
+    `trials` fixes their number; `min_trials`, `max_trials`, `precision` (relative margin of error: of the mean for one
+    command, of the ratio for several) and `budget_s` (wall-clock seconds, from the first run on, once the minimum is
+    done) shape the rule. `least_s` (default 3): wall-clock seconds before which neither precision nor the maximum,
+    unless that is given, ends a test. Raises UsageError: invalid values.
+    """
+    mask = Mask(options.get("masks", ()))
+    tests = tuple(
+        c if isinstance(c, Test) else make_test(c, name=mask.text(c), shell=shell) for c in commands
+    )
+    schedule = schedule or BLOCKS
+    if schedule not in (IN_TURN, BLOCKS, DUET):
+        raise UsageError(f"schedule {schedule!r}; expected {IN_TURN}, {BLOCKS} or {DUET}")
+    ratio = len(tests) > 1 and schedule != IN_TURN
+    return Plan(
+        name=name or (os.path.basename(tests[0].command[0]) if tests else "") or "bench",
+        tests=tests,
+        rule=_rule(ratio, trials, min_trials, max_trials, precision, budget_s, least_s),
+        schedule=schedule,
+        seed=random.SystemRandom().randrange(2**32) if seed is None else seed,
+        shell=shell,
+        **options,
+    )
+
+
+def _rule(
+    ratio: bool,
+    trials: int | None,
+    min_trials: int | None,
+    max_trials: int | None,
+    precision: float | None,
+    budget_s: float,
+    least_s: float | None,
+) -> RuleSpec:
+    if trials is not None:
+        if trials < 1:
+            raise UsageError(f"--trials {trials}: at least 1 is needed")
+        if (min_trials, max_trials, precision) != (None, None, None) or least_s:
+            raise UsageError(
+                "--trials fixes their number; leave out --min-trials, --max-trials, --min-time and --precision"
+            )
+        return RuleSpec("fixed-count", {"count": trials})
+    minimum = MINIMUM if min_trials is None else min_trials
+    if min_trials is None and max_trials is not None:
+        minimum = min(MINIMUM, max_trials)
+    maximum = max(MAXIMUM, minimum) if max_trials is None else max_trials
+    wanted = precision if precision is not None else RATIO_PRECISION if ratio else MEAN_PRECISION
+    if minimum < 2:
+        option = "--max-trials" if min_trials is None else "--min-trials"
+        raise UsageError(
+            f"{option} {minimum}: an interval needs at least 2; for a single look use --trials 1"
+        )
+    if maximum < minimum:
+        raise UsageError(f"--max-trials {maximum}: is below --min-trials {minimum}")
+    if not 0 < wanted < 1:
+        raise UsageError(
+            f"--precision {wanted:g}: expected a relative half width between 0 and 1, such as 0.02 or 2%"
+        )
+    if not budget_s > 0:
+        raise UsageError(f"--time {budget_s:g}: expected seconds above 0")
+    if least_s is not None and not 0.0 <= least_s <= budget_s:
+        raise UsageError(f"--min-time {least_s:g}: expected seconds from 0 to those of --time, {budget_s:g}")
+    parameters = {"precision": wanted, "minimum": minimum, "maximum": maximum, "budget_s": budget_s}
+    if least := MIN_TIME_S if least_s is None else least_s:
+        parameters |= {"least_s": least} | ({} if max_trials is None else {"exact": True})
+    return RuleSpec("ratio-precision" if ratio else "mean-precision", parameters)

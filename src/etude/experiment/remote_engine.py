@@ -31,12 +31,9 @@ class NodeEngine:
         self.hello: Mapping[str, Any] = engine.hello
 
     def launch(self, launch: Launch, *, patience: int = 0) -> list[dict[str, Any]]:
-        """One trial's worth of processes, in the engine's own directory on the node.
-
-        Raises:
-            MachineRefuses: the engine is lost, or could not parse the request; EngineLost also if it was ended
-                because the node was taken away, which is no failure of the command.
-        """
+        """One trial's worth of processes, in the engine's own directory on the node. Raises MachineRefuses: the engine
+        is lost, or could not parse the request; EngineLost also if it was ended because the node was taken away, which
+        is no failure of the command."""
         workers = tuple(_sent(worker) for worker in launch.workers)
         files = [_files(worker) for worker in launch.workers]
         most = max(launch.capture_bytes, CAPTURE_BYTES) if any(files) else launch.capture_bytes

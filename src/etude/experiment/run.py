@@ -12,9 +12,8 @@ from etude.errors import InputError, UsageError
 from etude.experiment import loop
 from etude.experiment.bench import Bench, Event
 from etude.experiment.monitoring import DEFAULT_MONITORING, Monitoring
-from etude.experiment.new_limits import NewLimits, extended_rule
 from etude.experiment.origin import original_directory
-from etude.experiment.plan import Plan, digest, groups, plan_to_resume, to_document
+from etude.experiment.plan import NewLimits, Plan, digest, extended_rule, groups, plan_to_resume, to_document
 from etude.experiment.progress import Progress
 from etude.experiment.remote_engine import check_plan, engine_maker
 from etude.experiment.session import (
@@ -68,9 +67,7 @@ def run(
     """Run a plan into a new results directory (default `etude-results/NAME-UTCTIME`), with the monitor.
 
     make_engine: factory of the engine; here, unless the environment names a node (`etude.experiment.remote_engine`).
-
-    Raises:
-        EtudeError: see the classes of etude.errors; what was measured is on disk.
+    Raises EtudeError: see the classes of etude.errors; what was measured is on disk.
     """
     if any(test.cool in REBOOTS for test in plan.tests):
         restart.check(None)
@@ -91,12 +88,8 @@ def resume(
     make_engine: EngineMaker | None = None,
 ) -> Outcome:
     """Resume an interrupted experiment, in a new session and in the directory in which it was started; a complete one
-    is resumed only if `limits` require more trials.
-
-    Raises:
-        EtudeError: same as `run`; InputError: nothing can be resumed, or a program has changed; UsageError: limits
-            that do not fit its stop rule, or are used up.
-    """
+    is resumed only if `limits` require more trials. Raises EtudeError: same as `run`; InputError: nothing can be
+    resumed, or a program has changed; UsageError: limits that do not fit its stop rule, or are used up."""
     path = Path(directory)
     read_trusted_experiment(path)
     with sole_writer(path):
@@ -120,10 +113,7 @@ def resume(
 
 def _nothing_to_add(plan: Plan, path: Path, document: dict[str, Any]) -> tuple[Decision, ...] | None:
     """The stop rule's decisions on a complete experiment that meets new limits unchanged; None if trials are missing.
-
-    Raises:
-        UsageError: it misses its target, and these limits allow no more.
-    """
+    Raises UsageError: it misses its target, and these limits allow no more."""
     progress = progress_of(path, document)
     decisions = [loop.stop_decision(plan, progress, group) for group in groups(plan.schedule, plan.tests)]
     found = tuple(each for each in decisions if each is not None)
@@ -136,7 +126,6 @@ def _nothing_to_add(plan: Plan, path: Path, document: dict[str, Any]) -> tuple[D
 
 
 def _note_limits(plan: Plan, document: dict[str, Any]) -> None:
-    """Store the plan with its new limits in the document, and the limits of its earlier sessions."""
     before = {"sitting": len(document["sittings"]), "rule": document["plan"]["rule"]}
     earlier = document.setdefault("earlier_rules", [])
     if before["sitting"] not in [each["sitting"] for each in earlier]:
@@ -152,10 +141,7 @@ def extend(
     make_engine: EngineMaker | None = None,
 ) -> Outcome:
     """Add tests to a complete experiment, and run their missing trials in a new session; the stop rule is unchanged.
-
-    Raises:
-        EtudeError: same as `run`; UsageError: a name is taken.
-    """
+    Raises EtudeError: same as `run`; UsageError: a name is taken."""
     path = Path(directory)
     with sole_writer(path):
         document = read_trusted_experiment(path)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +19,6 @@ from etude.engine import Engine
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, Restarting
 from etude.experiment import monitoring
 from etude.experiment.bench import EngineLike, Session, SignalWatch
-from etude.experiment.cooling import settle_record
 from etude.experiment.kernel_log import KernelLog, NoKernelLog
 from etude.experiment.monitoring import Monitoring
 from etude.experiment.origin import check_programs, check_same
@@ -27,6 +27,7 @@ from etude.experiment.progress import Progress
 from etude.experiment.remote_engine import NodeSession, node_session_of
 from etude.machine import leftovers, snapshot
 from etude.machine.boot.record import boot_id
+from etude.machine.boot.resume import SETTLED_VARIABLE
 from etude.machine.cool import remounts
 from etude.machine.quiet.apply_restore import recorded_changes
 from etude.machine.snapshot import Command
@@ -198,11 +199,7 @@ class SessionContext:
         return f"{measured} measurements on disk{ended}"
 
     def save(self) -> None:
-        """Write experiment.json to disk in its present state.
-
-        Raises:
-            MachineRefuses: it cannot be written.
-        """
+        """Write experiment.json to disk in its present state. Raises MachineRefuses: it cannot be written."""
         write_experiment(self.path, self.document)
 
 
@@ -214,10 +211,8 @@ def run_session(
 ) -> Progress:
     """Run one session: `work` measures and returns the stop rules' final decisions.
 
-    The outcome is recorded in experiment.json in any case.
-
-    Raises:
-        EtudeError: same as `work`, with the path of the results.
+    The outcome is recorded in experiment.json in any case. Raises EtudeError: same as `work`, with the path of the
+    results.
     """
     directories = {test["name"]: test["directory"] for test in document["tests"]}
     resumed = bool(document["sittings"])  # the document is first written together with a session
@@ -236,7 +231,7 @@ def run_session(
         mark_children(path),
         SignalWatch() as watch,
         _engine(make_engine, watch) as engine,
-        _kernel_log(engine) as kernel,
+        closing(KernelLog() if isinstance(engine, Engine) else NoKernelLog()) as kernel,
     ):
         there = node_session_of(engine)
         session = _session(document, engine, torn, kernel, there)
@@ -281,16 +276,11 @@ def run_session(
 
 
 def progress_of(path: Path, document: Mapping[str, Any]) -> Progress:
-    """The measurements of all sessions of an experiment.
-
-    Raises:
-        InputError: it cannot be read, or has lost lines.
-    """
+    """The measurements of all sessions of an experiment. Raises InputError: it cannot be read, or has lost lines."""
     return Progress(_measured(path, document), session_groups(document["sittings"]))
 
 
 def _measured(path: Path, document: Mapping[str, Any]) -> dict[str, tuple[Measurement, ...]]:
-    """Measurements by test, including tests without any."""
     found: dict[str, tuple[Measurement, ...]] = dict.fromkeys(
         (test["name"] for test in document["tests"]), ()
     )
@@ -311,12 +301,8 @@ def is_complete(path: Path, document: Mapping[str, Any]) -> bool:
 
 
 def new_directory(directory: str | os.PathLike[str] | None, name: str) -> Path:
-    """Create the directory that results go to.
-
-    Raises:
-        MachineRefuses: it cannot be made; InputError: it holds results already, or another user has put it there;
-            UsageError: its path is not UTF-8.
-    """
+    """Create the directory that results go to. Raises MachineRefuses: it cannot be made; InputError: it holds results
+    already, or another user has put it there; UsageError: its path is not UTF-8."""
     stem = directory_name(name, ())
     path = Path(directory or f"etude-results/{stem}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
     check_writable_name(path)
@@ -410,15 +396,6 @@ def _engine(make_engine: EngineMaker, watch: SignalWatch) -> Iterator[EngineLike
         engine.close(wait=False)
 
 
-@contextmanager
-def _kernel_log(engine: EngineLike) -> Iterator[KernelLog]:
-    log = KernelLog() if isinstance(engine, Engine) else NoKernelLog()
-    try:
-        yield log
-    finally:
-        log.close()
-
-
 def _session(
     document: dict[str, Any],
     engine: EngineLike,
@@ -438,19 +415,27 @@ def _session(
             "sitting": session.number,
             "boot_id": session.boot_id,
             "host": session.host,
-            "start": _now(),
+            "start": utc_now(),
             "end": None,
             "how_ended": None,
             "torn": list(torn),
             "pid": os.getpid(),
             "machine": None if session.number == 1 else _snapshot_again(document, into, there),
             "kernel_log": kernel.reason if there is None else _NODE_KERNEL_LOG,
-            "settled": settle_record() if there is None else None,
+            "settled": _settle_record() if there is None else None,
         }
     )
     if there is not None:
         document["sittings"][-1]["copied"] = {"job": there.job, "node": there.node}
     return session
+
+
+def _settle_record() -> Mapping[str, Any] | None:
+    """Record of the wait before this session, from `etude boot-resume`; None if it did not start the session."""
+    with suppress(ValueError):
+        found = json.loads(os.environ.get(SETTLED_VARIABLE, "null"))
+        return found if isinstance(found, dict) else None
+    return None
 
 
 def _note_quiet(document: dict[str, Any], sitting: int) -> None:
@@ -475,7 +460,7 @@ def _restarted_into(sittings: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _finish(context: SessionContext, how: str, decisions: Sequence[str]) -> None:
-    context.document["sittings"][-1] |= {"end": _now(), "how_ended": how, "decisions": list(decisions)}
+    context.document["sittings"][-1] |= {"end": utc_now(), "how_ended": how, "decisions": list(decisions)}
     context.machine.end()
     try:
         context.writer.close()
@@ -485,5 +470,6 @@ def _finish(context: SessionContext, how: str, decisions: Sequence[str]) -> None
         context.save()
 
 
-def _now() -> str:
+def utc_now() -> str:
+    """UTC, RFC 3339."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

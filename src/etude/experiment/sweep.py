@@ -23,11 +23,7 @@ _TOKEN = re.compile(r"""\{(\w+)\}|\\[\\'"]|['"]""")
 
 
 def parse_parameter(text: str) -> Sweep:
-    """Name and values of one `-P`.
-
-    Raises:
-        UsageError: it is neither a list nor a finite range.
-    """
+    """Name and values of one `-P`. Raises UsageError: it is neither a list nor a finite range."""
     name, equals, values = text.partition("=")
     if not equals or not _NAME.fullmatch(name) or not values:
         raise UsageError(
@@ -45,11 +41,8 @@ def parse_parameter(text: str) -> Sweep:
 
 
 def parse_list(name: str, values: str) -> Sweep:
-    """Name and values of one `-L`: separated by commas, except those after a backslash.
-
-    Raises:
-        UsageError: the name is invalid.
-    """
+    """Name and values of one `-L`: separated by commas, except those after a backslash. Raises UsageError: the name is
+    invalid."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"-L {name} {values}: expected NAME A,B,C with a name of letters, digits and _")
     parts = re.findall(r"(?:^|,)((?:\\[,\\]|[^,])*)", values)
@@ -72,10 +65,7 @@ def _range(text: str, first: str, last: str, sign: str | None, step: str | None)
 
 def combinations(parsed: Sequence[Sweep]) -> list[dict[str, str]]:
     """Every combination of the values of all parameters, the last varying fastest; one empty combination for none.
-
-    Raises:
-        UsageError: a name occurs twice, or there are too many.
-    """
+    Raises UsageError: a name occurs twice, or there are too many."""
     names = [name for name, _ in parsed]
     for name in names:
         if names.count(name) > 1:
@@ -109,7 +99,6 @@ def substitute(text: str, parameters: Mapping[str, str], words: Container[str] =
 
 
 def _as_word(value: str, around: str) -> str:
-    """The value, quoted for the shell within these quotes."""
     if around == "'":
         return value.replace("'", "'\\''")
     if around == '"':

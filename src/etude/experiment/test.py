@@ -105,10 +105,8 @@ class Test:
 def make_test(command: str, *, name: str | None = None, shell: str | None = None, **options: Any) -> Test:
     """A test from a command line, split by the shell's rules, or passed to `shell`, itself a command line.
 
-    Its name is the command without possible secrets.
-
-    Raises:
-        UsageError: unclosed quotes, an empty command, or a command that needs a shell and has none.
+    Its name is the command without possible secrets. Raises UsageError: unclosed quotes, an empty command, or a command
+    that needs a shell and has none.
     """
     name = name or Mask().text(command)
     if shell is not None:
@@ -127,11 +125,7 @@ def make_test(command: str, *, name: str | None = None, shell: str | None = None
 
 
 def shell_words(shell: str) -> tuple[str, ...]:
-    """The words of a shell's command line, such as `bash --norc`.
-
-    Raises:
-        UsageError: it is invalid.
-    """
+    """The words of a shell's command line, such as `bash --norc`. Raises UsageError: it is invalid."""
     try:
         words = tuple(shlex.split(shell))
     except ValueError as error:
@@ -192,7 +186,6 @@ def shell_syntax(command: str) -> str | None:
 
 
 def _found(command: str, place: int, *, quoted: bool) -> str | None:
-    """The shell syntax at that position, or None."""
     if expansion := (_IN_QUOTES if quoted else _EXPANSION).match(command, place):
         return re.match(r"\$(\w+|.)", expansion[0] + command[expansion.end() :], re.DOTALL)[0]  # type: ignore[index]
     if quoted:

@@ -6,26 +6,27 @@ import os
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from etude.engine import Launch, Repeat, Worker
-from etude.errors import CommandFailed, MachineRefuses, UsageError
+from etude.errors import CommandFailed, MachineRefuses, Restarting, UsageError
 from etude.experiment.bench import Bench
-from etude.experiment.cooling import cool_trial, list_data_set, restart_machine
 from etude.experiment.hooks import run_hook
 from etude.experiment.kernel_log import messages_by_trial, row_members
 from etude.experiment.output_metric import (
     METRIC_BYTES,
-    OutputMetric,
     note_matches,
     printed_metric,
     printed_text,
 )
 from etude.experiment.plan import CHECK_EACH, DUET, Plan, disjoint_cpus
 from etude.experiment.test import Test
-from etude.machine.cool.methods import REBOOTS, Cooled
+from etude.machine.boot import record, restart
+from etude.machine.cool.dataset import DataSet
+from etude.machine.cool.methods import REBOOTS, Cooled, cool
 from etude.machine.resources.cgroup_limit import oom_kills
 from etude.results.model import Measurement, from_line, metric_kind
 from etude.results.reader import read_measurements
@@ -118,11 +119,8 @@ def run_trial(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> Non
 
 
 def _restart_first(bench: Bench, test: Test, slot: TrialPosition) -> None:
-    """Restart the machine if the trial needs a fresh boot and something has run in this one.
-
-    Raises:
-        Restarting: resumes with this trial; MachineRefuses: it could not resume.
-    """
+    """Restart the machine if the trial needs a fresh boot and something has run in this one. Raises Restarting: resumes
+    with this trial; MachineRefuses: it could not resume."""
     if test.cool in REBOOTS and slot.set_aside is None and bench.measured:
         directory = bench.writer.path(test.name).parent
         results = directory.parent
@@ -130,16 +128,48 @@ def _restart_first(bench: Bench, test: Test, slot: TrialPosition) -> None:
         restart_machine("", ["bench", "--resume", str(results)], results / "experiment.json", results)
 
 
+LISTING = "dataset"
+"""File beside a test's results: the names of the files of its data set."""
+
+
+def data_set(paths: Sequence[str], directory: Path) -> DataSet | None:
+    """The data set of a test whose results are in `directory`; None if it names no files."""
+    return DataSet(tuple(map(os.path.abspath, paths)), directory / LISTING) if paths else None
+
+
+def cool_trial(way: str, paths: Sequence[str], directory: Path, *, booted: bool, warms: bool) -> Cooled:
+    """Prepare the caches before one trial. `warms`: for the warm-up run of `warm`; `booted`: the machine was restarted.
+    Raises MachineRefuses: same as `cool`."""
+    if warms:
+        return Cooled(way, None, "this run warms the caches")
+    if way in REBOOTS and not booted:
+        return Cooled(way, None, "the machine was not restarted: this boot is the one before")
+    return cool(way, data_set(paths, directory), booted=booted)
+
+
+def list_data_set(way: str, paths: Sequence[str], directory: Path) -> None:
+    """List the data set before a restart: listing it afterwards would warm the caches."""
+    data = data_set(paths, directory)
+    if way in REBOOTS and data is not None:
+        with suppress(MachineRefuses):  # not mounted now: the list made after the last trial is still valid
+            data.list()
+
+
+def restart_machine(entry: str, words: Sequence[str], state: Path, results: Path) -> None:
+    """Record how to resume after the boot; the handler of `Restarting` restarts the machine. Raises Restarting: always;
+    or MachineRefuses: the machine could not resume."""
+    restart.check(entry or None)
+    record.register(list(words), state, results, entry=entry or None)
+    raise Restarting(entry)
+
+
 def _oom_kills(members: Sequence[Test]) -> int:
     return oom_kills({group for test in members for group in test.groups})
 
 
 def _prepare_caches(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> dict[str, Any] | None:
-    """Bring the caches into the state that the tests require; returns the member for the rows.
-
-    Raises:
-        MachineRefuses: it cannot be done.
-    """
+    """Bring the caches into the state that the tests require; returns the member for the rows. Raises MachineRefuses:
+    it cannot be done."""
     test = members[0]
     if test.cool == "none":
         return None
@@ -156,10 +186,7 @@ def _prepare_caches(bench: Bench, members: Sequence[Test], slot: TrialPosition) 
 def repeat_trials(bench: Bench, test: Test, first_block: int, count: int, within_s: float) -> int:
     """Make up to `count` trials of one test within the engine, which writes their lines itself; returns their number.
 
-    No trial but the first starts after `within_s` seconds.
-
-    Raises:
-        CommandFailed, MachineRefuses: same as `run_trial`.
+    No trial but the first starts after `within_s` seconds. Raises CommandFailed, MachineRefuses: same as `run_trial`.
     """
     path = bench.writer.path(test.name)
     head = _place(bench, test, order=0) | {"cache": None}
@@ -241,7 +268,6 @@ def _worker(test: Test, index: int, cpus: tuple[int, ...] | None, capture: bool)
 def _parts(
     bench: Bench, members: Sequence[Test], rows: Sequence[dict[str, Any]]
 ) -> list[tuple[Test, list[dict[str, Any]]]]:
-    """The rows of each member: its workers together, in order."""
     if len(members) > 1:
         rows = [row | {"metrics": _without_shared(row["metrics"])} for row in rows]
     parts, start = [], 0
@@ -315,17 +341,12 @@ def _why_not_kept(bench: Bench, measurements: Sequence[Measurement]) -> str | No
 
 
 def _with_output_metrics(bench: Bench, test: Test, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row with the metrics that the program printed itself."""
-    found = _output_metrics(test, row)
+    text = printed_text(row.get("stdout"), row.get("stderr"))
+    found = [printed_metric(p.name, p.unit, p.regex, text, p.join) for p in test.metrics]
     note_matches(bench.entries.get(test.name, {}), found)
     notes = [*(row.get("notes") or ()), *(each.note for each in found if each.note)]
     metrics = {**row["metrics"], **{each.name: each.value for each in found}}
     return {**row, "metrics": metrics, **({"notes": notes} if notes else {})}
-
-
-def _output_metrics(test: Test, row: Mapping[str, Any]) -> list[OutputMetric]:
-    text = printed_text(row.get("stdout"), row.get("stderr"))
-    return [printed_metric(p.name, p.unit, p.regex, text, p.join) for p in test.metrics]
 
 
 def _write(bench: Bench, test: Test, measurements: tuple[Measurement, ...]) -> None:
@@ -368,11 +389,8 @@ def _lost_to_oom_killer(bench: Bench, test: Test) -> bool:
 
 
 def _judge(bench: Bench, test: Test, measurements: Sequence[Measurement]) -> None:
-    """Stop the experiment if the trial failed, or if a metric's pattern does not fit the first output.
-
-    Raises:
-        CommandFailed: it failed; UsageError: the pattern.
-    """
+    """Stop the experiment if the trial failed, or if a metric's pattern does not fit the first output. Raises
+    CommandFailed: it failed; UsageError: the pattern."""
     if measurements[0].why == OOM_KILLED and _lost_to_oom_killer(bench, test):
         note = (measurements[0].notes or ("",))[-1]
         raise CommandFailed(f"{test.name}: trial {measurements[0].trial}: {note}, as in all trials so far")

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from etude.figures.data import Figure
 from etude.figures.surface import Effect, KnownValue, Levels, contours, main_effects, over_levels, solid
 from etude.surface.effects import main_effects as effects_of
-from etude.surface.factors import Configuration, Factor, magnitude
-from etude.surface.surface_result import SurfaceResult
-from etude.surface.surface_text import axis_label, setting_text, settings_of
+from etude.surface.factors import Configuration, Factor, magnitude, setting_text, settings_of
+from etude.surface.surface_result import SurfaceResult, axis_label
 
 MOST_SETTINGS = 6
 """Most settings of the further factors that are drawn: of more, the first, the last and those at even distances."""

@@ -149,7 +149,8 @@ def plan(
     `windows`: whether the harness has them; without, each round has trials of a sixth, a third and a half too. Loads
     are those of the task's range. Raises InputError where none is left.
     """
-    loads = sorted({load for factor in factors if (load := _allowed(task, factor * peak)) is not None})
+    every = {task.rounded(factor * peak) for factor in factors}
+    loads = sorted(load for load in every if task.lowest <= load <= task.highest)
     if not loads or rounds < 2:
         raise InputError(
             f"nothing to calibrate: two rounds at least, and a peak rate (not {peak:g}) whose loads lie between "
@@ -174,14 +175,13 @@ def calibrate(task: Task, peak: float, trials: Sequence[Trial]) -> Calibration:
     """
     usable = [trial for trial in trials if trial.of_server and trial.windows]
     fixed_cost_s = float(np.median([trial.cost_s - trial.ran_s for trial in usable])) if usable else 0.0
-    by_load: dict[float, list[Trial]] = {}
-    for trial in usable:
-        by_load.setdefault(trial.load, []).append(trial)
-    found = [
-        _at_load(task, load, load / peak, spreads, fixed_cost_s)
-        for load, group in sorted(by_load.items())
-        if (spreads := _spreads(task, group))
-    ]
+    by_load = {load: [each for each in usable if each.load == load] for load in {t.load for t in usable}}
+    found = []
+    for load, group in sorted(by_load.items()):
+        if spreads := _spreads(task, group):
+            law = _law(spreads)
+            needs = tuple(_need(task, law, spread, fixed_cost_s) for spread in spreads)
+            found.append(LoadCalibration(load, load / peak, spreads, law, needs))
     if not found:
         raise InputError("a calibration needs two trials at one load at least; make all trials of its plan")
     warm_s = warm_up_s(task, usable)
@@ -205,11 +205,6 @@ def _half_widths(confidence: float) -> Floats:
     counts = np.arange(2, MOST_TRIALS + 1)
     widths: Floats = stdtrit(counts - 1, (1 + confidence) / 2) / np.sqrt(counts)
     return widths
-
-
-def _allowed(task: Task, load: float) -> float | None:
-    load = float(round(load)) if task.whole else load
-    return load if task.lowest <= load <= task.highest else None
 
 
 def _spreads(task: Task, trials: Sequence[Trial]) -> tuple[Spread, ...]:
@@ -257,14 +252,6 @@ def _factors(count: int) -> tuple[float, float]:
     degrees = count - 1
     low, high = (math.sqrt(degrees / float(chdtri(degrees, tail))) for tail in (0.025, 0.975))
     return low, high
-
-
-def _at_load(
-    task: Task, load: float, factor: float, spreads: tuple[Spread, ...], fixed_cost_s: float
-) -> LoadCalibration:
-    law = _law(spreads)
-    needs = tuple(_need(task, law, spread, fixed_cost_s) for spread in spreads)
-    return LoadCalibration(load, factor, spreads, law, needs)
 
 
 def _need(task: Task, law: Law, spread: Spread, fixed_cost_s: float) -> TrialsNeeded:

@@ -13,16 +13,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.peak.generator_diagnostics import (
+from etude.peak.bottleneck import (
     find_cut_short,
     find_generator_late,
     find_generator_saturated,
     find_not_made,
     generator_limited,
 )
-from etude.peak.policies.belief.confirmation import disturbed_trials, without_trials
 from etude.peak.policies.belief.curves import CAP, FLOOR, Floats
-from etude.peak.policies.belief.evidence import Evidence, between_trial_variance, evidence_of
+from etude.peak.policies.belief.evidence import (
+    Evidence,
+    between_trial_variance,
+    disturbed_trials,
+    evidence_of,
+    trials_by_load,
+    without_trials,
+)
 from etude.peak.policies.belief.grid import split_modes
 from etude.peak.task import Finding, Task, Trial
 from etude.peak.window import Window, joined_windows
@@ -102,11 +108,8 @@ def pooled_evidence(group: Sequence[Evidence], tau: float) -> Pooled:
 
 def by_load(known: Sequence[Evidence]) -> list[Pooled]:
     """Pooled evidence of each load, by rising load."""
-    groups: dict[float, list[Evidence]] = {}
-    for each in known:
-        groups.setdefault(each.load, []).append(each)
     tau = between_trial_variance(known)
-    return [pooled_evidence(group, tau) for _, group in sorted(groups.items())]
+    return [pooled_evidence(group, tau) for _, group in sorted(trials_by_load(known).items())]
 
 
 def conflict(known: Sequence[Evidence], least: float) -> tuple[Pooled, Pooled] | None:
@@ -158,8 +161,7 @@ def find_collapsing(task: Task, trials: Sequence[Trial]) -> Finding | None:
         luck = SURE * math.sqrt(more / ran_s + more / most_s)
         if rate < min(0.9 * more, more - luck, 0.9 * load):
             text = f"at {task.load_text(load)} it answers {digits(rate)}/s, fewer than the {digits(more)}/s"
-            text += f" at {task.load_text(lower)}"
-            text += " (in the second half of a trial)"
+            text += f" at {task.load_text(lower)} (in the second half of a trial)"
             return Finding("non-monotone", text)
     return None
 
@@ -280,8 +282,8 @@ def find_bimodal(task: Task, known: Sequence[Evidence]) -> Finding | None:
         last = f"at {task.load_text(quicker[0].load)} they are at {_shares(quicker)}"
         last += f" or at {_shares(slower)} of the limit"
         return Finding("bimodal", f"{text}; {last}")
-    for load in sorted({each.load for each in known}):
-        group = sorted((e for e in known if e.load == load and FLOOR < e.value < CAP), key=lambda e: e.value)
+    for load, trials in sorted(trials_by_load(known).items()):
+        group = sorted((each for each in trials if FLOOR < each.value < CAP), key=lambda each: each.value)
         if len(group) < 4:
             continue
         gaps = [group[at + 1].value - group[at].value for at in range(len(group) - 1)]
@@ -293,8 +295,7 @@ def find_bimodal(task: Task, known: Sequence[Evidence]) -> Finding | None:
             text = (
                 f"trials at {task.load_text(load)} are at {_shares(low)} or at {_shares(high)} of the limit"
             )
-            text += ", and not between"
-            return Finding("bimodal", text)
+            return Finding("bimodal", f"{text}, and not between")
     return None
 
 
@@ -302,8 +303,7 @@ def find_drifting(known: Sequence[Evidence]) -> Finding | None:
     """Repeated loads drift in one direction over time: a line through each load's trials with one common slope."""
     times, values, weights = [], [], []
     tau = between_trial_variance([])
-    for load in sorted({each.load for each in known}):
-        group = [each for each in known if each.load == load and FLOOR < each.value < CAP]
+    for _, group in sorted(trials_by_load(each for each in known if FLOOR < each.value < CAP).items()):
         if len(group) < 3:
             continue
         weight = np.array([1 / (each.within + tau) for each in group])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,8 @@ from etude.cluster.distributed.part import TASK, Part
 from etude.cluster.pool.job import JobEnd
 from etude.codec import plain
 from etude.errors import EtudeError, InputError
-from etude.peak.policies.policy import DeadlinePolicy
-from etude.peak.policies.registry import policy
-from etude.peak.search import search
+from etude.peak.policies import policy
+from etude.peak.search import search, with_deadline
 from etude.peak.search_store import SearchSpec, SearchStore, open_store, task_of
 from etude.peak.sources import Source, of_harness, of_simulation
 from etude.results.merge import merge_results
@@ -37,10 +36,8 @@ def search_on_pool(
 ) -> SearchStore:
     """The search, once it has ended; its directory is the same as that of a local search.
 
-    `words`: the subject, `harness` or `simulate`, as on the command line. `document`: record of the pool.
-
-    Raises:
-        EtudeError: the job failed with it, or the pool cannot run it; no job is left.
+    `words`: the subject, `harness` or `simulate`, as on the command line. `document`: record of the pool. Raises
+    EtudeError: the job failed with it, or the pool cannot run it; no job is left.
     """
     found: list[Part] = []
 
@@ -64,7 +61,8 @@ def search_on_pool(
                 found.append(part)
 
     try:
-        found += [part for part in jobs.ended_parts if _answer_of(part) is not None]
+        measured = [part for part in jobs.ended_parts if part.measured]
+        found += [part for part in measured if SearchStore(part.results).answer is not None]
         _check_same([*jobs.ended_parts, *jobs.parts], sought)
         if not found and not jobs.parts:
             begin(1)
@@ -75,10 +73,6 @@ def search_on_pool(
         raise
     merge_results({found[-1].name: found[-1].results}, jobs.directory, {"pool": document["pool"]})
     return SearchStore(jobs.directory)
-
-
-def _answer_of(part: Part) -> object:
-    return SearchStore(part.results).answer if part.measured else None
 
 
 def _asked(sought: SearchSpec) -> dict[str, Any]:
@@ -99,11 +93,8 @@ def _check_same(parts: Sequence[Part], sought: SearchSpec) -> None:
 
 
 def measure(part: Part) -> None:
-    """Entry point on the node: run the search.
-
-    Raises:
-        EtudeError: from the harness; InputError: the harness has changed.
-    """
+    """Entry point on the node: run the search. Raises EtudeError: from the harness; InputError: the harness has
+    changed."""
     task = part.task
     source = of_simulation(task["simulate"]) if "simulate" in task else of_harness(task["harness"])
     if source.text != task["text"]:
@@ -112,8 +103,7 @@ def measure(part: Part) -> None:
     sought = SearchSpec(source.name, wanted, task["policy"], source.text, task["factors"])
     chosen = policy(sought.policy)
     if task["deadline"] is not None:
-        deadline = datetime.fromisoformat(task["deadline"])
-        chosen = DeadlinePolicy(chosen, lambda: (deadline - datetime.now(UTC)).total_seconds())
+        chosen = with_deadline(chosen, datetime.fromisoformat(task["deadline"]))
     with open_store(part.results, sought, task["command_line"]) as kept:
         before = kept.trials()
         with source.bench(sought.factors, Path(part.results) / "harness", before, sought.task.seed) as bench:

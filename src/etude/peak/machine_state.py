@@ -13,7 +13,7 @@ from pathlib import Path
 
 from etude.machine import tree
 from etude.machine.snapshot.activity import cpu_ticks
-from etude.probes.pressure import parse_totals
+from etude.probes.pressure import RESOURCES, parse_totals
 
 LEAST_STEAL, TIMES_STEAL = 0.05, 3.0
 """A trial was disturbed above this share of all CPU time and this multiple of the lower quartile of all trials."""
@@ -45,7 +45,7 @@ def counters(root: Path = Path("/"), at_s: float | None = None) -> Counters:
     """Current counters, or those of a directory tree laid out like `/`."""
     waited = {
         name: totals["some"]
-        for name in ("cpu", "io", "memory")
+        for name in RESOURCES
         if "some" in (totals := parse_totals(tree.read_text(root, f"proc/pressure/{name}") or ""))
     }
     return Counters(time.monotonic() if at_s is None else at_s, cpu_ticks(root)[:_SUMMED], waited)

@@ -9,17 +9,18 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from etude.errors import InputError
+from etude.experiment.session import utc_now
 from etude.machine import snapshot
 from etude.machine.boot.record import boot_id
 from etude.osutil.trust import check_results_for_root
 from etude.results.integrity import has_ended
+from etude.results.model import Measurement
 from etude.results.reader import drop_torn_trial, read_experiment
 from etude.results.regular import read_regular
 from etude.results.writer import (
@@ -135,6 +136,45 @@ class Record:
         self.document["machine"]["after"] = snapshot.take() if here else None
         self.save()
 
+    def _measurement(
+        self,
+        test: str,
+        trial: int,
+        block: int,
+        sitting: Document,
+        start: tuple[str | None, int | None],
+        *,
+        command: list[str],
+        failed: bool,
+        why: str | None,
+        metrics: dict[str, Any],
+        note: str,
+    ) -> Measurement:
+        """A measurement of one worker; `start`: as `instant`; `why`: why it is excluded, None if it is not."""
+        return Measurement(
+            test=test,
+            trial=trial,
+            block=block,
+            order=0,
+            worker=0,
+            host=sitting["host"],
+            sitting=sitting["sitting"],
+            boot_id=sitting["boot_id"],
+            command=command,
+            start=start[0],
+            start_ns=start[1],
+            inner=1,
+            exit_status=int(failed),
+            signal=None,
+            timed_out=False,
+            cancelled=False,
+            error=None,
+            kept=why is None,
+            why=why,
+            metrics=metrics,
+            notes=[note] if note else None,
+        )
+
     def save(self) -> None:
         """Write experiment.json. Raises MachineRefuses."""
         write_experiment(self.directory, self.document, RESUME_HINT)
@@ -192,10 +232,15 @@ def _whole(path: Path) -> bool:
         return False
 
 
+R = TypeVar("R", bound=Record)
+
+
 @contextmanager
-def locked_directory(directory: str | os.PathLike[str]) -> Iterator[Path]:
-    """The directory, created if missing and locked against other writers. Raises MachineRefuses, InputError,
-    UsageError."""
+def open_record(
+    directory: str | os.PathLike[str], opened: Callable[[Path], R], begin: Callable[[R], None]
+) -> Iterator[R]:
+    """The record of a directory, which is created if missing and locked against other writers. `begin` begins a
+    session; an exception is recorded as its end. Raises MachineRefuses, InputError, UsageError."""
     path = Path(directory)
     check_writable_name(path)
     check_results_for_root(path)
@@ -204,12 +249,13 @@ def locked_directory(directory: str | os.PathLike[str]) -> Iterator[Path]:
     except OSError as error:
         raise write_error(path, error, RESUME_HINT) from error
     with sole_writer(path):
-        yield path
-
-
-def begin(directory: Path, document: Document) -> None:
-    """Write a new experiment.json."""
-    write_experiment(directory, document, RESUME_HINT)
+        kept = opened(path)
+        begin(kept)
+        try:
+            yield kept
+        except BaseException as error:
+            kept.end(str(error) or type(error).__name__, [])
+            raise
 
 
 def cut_torn_line(directory: Path) -> None:
@@ -219,11 +265,8 @@ def cut_torn_line(directory: Path) -> None:
 
 
 def append(path: Path, line: Mapping[str, Any]) -> None:
-    """Append a line with one write that is on disk at return: completely, or not at all.
-
-    Raises:
-        MachineRefuses: it cannot be written; the file ends with its last whole line.
-    """
+    """Append a line with one write that is on disk at return: completely, or not at all. Raises MachineRefuses: it
+    cannot be written; the file ends with its last whole line."""
     text = json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -249,8 +292,3 @@ def digest(plan: Mapping[str, Any]) -> str:
 def instant() -> tuple[str, int]:
     """Time of day, and the monotonic clock, ns."""
     return utc_now(), time.monotonic_ns()
-
-
-def utc_now() -> str:
-    """UTC, RFC 3339."""
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

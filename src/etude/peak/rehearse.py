@@ -17,11 +17,9 @@ from scipy.special import betaincinv
 from etude.errors import InputError, MachineRefuses
 from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.curves import LIMIT_MS, Curve
-from etude.peak.harnesses.noise import NOISE, Noise
-from etude.peak.harnesses.simulated import SimulatedServer
+from etude.peak.harnesses.simulated import NOISE, Noise, SimulatedServer
 from etude.peak.policies.belief.evidence import batch_readings, between_trial_variance, evidence_of
-from etude.peak.policies.policy import Policy
-from etude.peak.search import search
+from etude.peak.search import Policy, search
 from etude.peak.task import Answer, Kind, Task, Trial, TrialRequest
 
 MARGIN = 1.5
@@ -139,11 +137,6 @@ class Rehearsal:
     def hours(self, share: float) -> float:
         """Quantile of benchmarking time, h: 0.5 is the median, 0.25 and 0.75 the quartiles."""
         return float(np.quantile([outcome.hours for outcome in self.outcomes], share))
-
-    @property
-    def hours_in_all(self) -> float:
-        """Benchmarking time of all searches, h."""
-        return sum(outcome.hours for outcome in self.outcomes)
 
     @property
     def near(self) -> Share:

@@ -1,14 +1,16 @@
-"""A search: runs a policy's decisions on a bench."""
+"""A search: runs a policy's decisions on a bench; and the interfaces of both, with their wrappers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
+from typing import Protocol
 
 from etude import trail
-from etude.peak.bench import Bench
-from etude.peak.policies.policy import Policy
 from etude.peak.task import Answer, Task, Trial, TrialRequest
+from etude.peak.window import Window
 
 MOST_TRIALS = 1000
 """Maximum trials of a search whose policy does not end it."""
@@ -48,3 +50,110 @@ def search(
 def benchmarking_time_s(trials: Sequence[Trial]) -> float:
     """Benchmarking time of the trials, s."""
     return sum(trial.cost_s for trial in trials)
+
+
+EarlyStop = Callable[[Sequence[Window]], bool]
+"""Called after each window with all windows of the trial so far; True ends the trial early."""
+
+
+class Bench(Protocol):
+    """Makes trials. A failure of the system under test is part of the trial; a failure of the bench itself raises
+    `InputError` or `MachineRefuses` of etude.errors."""
+
+    def run(self, request: TrialRequest, enough: EarlyStop) -> Trial:
+        """Offer a load until the run length is over or `enough` returns True."""
+        ...
+
+
+@dataclass(frozen=True)
+class ObservedBench:
+    """Notifies callbacks of each trial that begins and of each of its windows, before the policy sees them."""
+
+    bench: Bench
+    begins: Callable[[TrialRequest], None]
+    window: Callable[[TrialRequest, Sequence[Window]], None]
+
+    def run(self, request: TrialRequest, enough: EarlyStop) -> Trial:
+        def asked(windows: Sequence[Window]) -> bool:
+            self.window(request, windows)
+            return enough(windows)
+
+        self.begins(request)
+        return self.bench.run(request, asked)
+
+
+@dataclass(frozen=True)
+class PacedBench:
+    """A simulated bench in scaled real time: each window takes its duration divided by `speed`."""
+
+    bench: Bench
+    speed: float
+    pause: Callable[[float], None]
+
+    def run(self, request: TrialRequest, enough: EarlyStop) -> Trial:
+        def asked(windows: Sequence[Window]) -> bool:
+            self.pause(windows[-1].duration_s / self.speed)
+            return enough(windows)
+
+        trial = self.bench.run(request, asked)
+        self.pause(max(0.0, trial.cost_s - trial.ran_s) / self.speed)
+        return trial
+
+
+class Policy(Protocol):
+    """Picks loads, ends trials, and stops: a pure function of the task and of all trials so far.
+
+    The same measurements therefore give the same decisions: in a simulation, on a bench, and after a search was killed
+    and resumed from disk.
+    """
+
+    name: str
+
+    def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
+        """The next trial, or the answer. Random draws use only `task.seed` and the number of trials."""
+        ...
+
+    def enough(
+        self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
+    ) -> bool:
+        """True if the running trial may end after these windows."""
+        ...
+
+    def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
+        """The best answer so far, with its interval, when time is up; `why`: the reason."""
+        ...
+
+
+class DeadlinePolicy:
+    """Follows its policy until a deadline; then the running trial ends and the best answer so far is given.
+
+    No trial is begun if less time is left than the smallest fixed cost of a trial so far.
+    """
+
+    def __init__(self, policy: Policy, left_s: Callable[[], float]) -> None:
+        """`left_s`: time until the deadline, s."""
+        self.name = policy.name
+        self.policy = policy
+        self.left_s = left_s
+
+    def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
+        """Same as the policy's decision; its best answer if no time is left for a trial."""
+        decision = self.policy.decide(task, trials)
+        besides = min((max(0.0, trial.cost_s - trial.ran_s) for trial in trials), default=0.0)
+        if isinstance(decision, TrialRequest) and self.left_s() <= besides:
+            return self.policy.best(task, trials, "the deadline has come")
+        return decision
+
+    def enough(
+        self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
+    ) -> bool:
+        """True if the policy has seen enough or the time is up."""
+        return self.left_s() <= 0 or self.policy.enough(task, trials, request, windows)
+
+    def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
+        return self.policy.best(task, trials, why)
+
+
+def with_deadline(policy: Policy, deadline: datetime) -> Policy:
+    """The policy with a deadline."""
+    return DeadlinePolicy(policy, lambda: (deadline - datetime.now(UTC)).total_seconds())

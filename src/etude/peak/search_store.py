@@ -2,7 +2,9 @@
 
 Each load is a test and each trial a measurement with its windows, so `etude stats`, `plot` and `bundle` can read it.
 Each line also has a member `peak`: the request, its cost and its end. Numbers are read back bit by bit: a resumed
-search decides as if it had never been interrupted.
+search decides as if it had never been interrupted (JSON readers convert a repr back to the same bits). A histogram is
+written as HdrHistogram in base64, with the fewest digits that preserve its classes; if five digits do not, its values
+and counts are written as well.
 """
 
 from __future__ import annotations
@@ -10,36 +12,40 @@ from __future__ import annotations
 import math
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
-from etude.codec import decoded, plain
+from etude.codec import decoded, finite, plain
 from etude.errors import EDITED, InputError
 from etude.experiment.session import new_document, replace_plan
 from etude.osutil.trust import check_for_root
 from etude.peak.goal import Goal
-from etude.peak.policies.registry import policy
+from etude.peak.machine_state import machine_member
+from etude.peak.policies import policy
 from etude.peak.record import (
     FILE,
+    RESUME_HINT,
     Record,
     append,
-    begin,
     check_numbers,
     cut_torn_line,
     digest,
     instant,
-    locked_directory,
+    open_record,
     whole_lines,
 )
 from etude.peak.slo_ratio import slo_ratio_of
-from etude.peak.task import Answer, Task, Trial, TrialRequest
-from etude.peak.trial_lines import from_line, peak_member, window_lines
+from etude.peak.task import Answer, GeneratorPart, Task, Trial, TrialRequest
+from etude.peak.window import Window
+from etude.results.histograms import Histogram, decode, encode
 from etude.results.model import Measurement, check_measurement, to_line
+from etude.results.writer import write_experiment
 
 KIND, VERB = "peak", "peak"
 CHANGEABLE_FIELDS = ("budget_s", "closed")
@@ -83,11 +89,7 @@ class SearchStore(Record):
     """The trials of one search in a results directory."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
-        """Read the directory.
-
-        Raises:
-            InputError: it holds no search, or one that cannot be read.
-        """
+        """Read the directory. Raises InputError: it holds no search, or one that cannot be read."""
         super().__init__(Path(directory))
         self.sought = _sought(self.document, self.directory)
         told, where = self.document.get("answer"), f"{self.directory}/experiment.json"
@@ -112,15 +114,12 @@ class SearchStore(Record):
         return list(self._read)
 
     def keep(self, request: TrialRequest, trial: Trial) -> None:
-        """Write a trial to disk; at return it survives a crash of Étude and of the machine.
-
-        Raises:
-            MachineRefuses: it cannot be written; the file ends with its last whole trial.
-        """
+        """Write a trial to disk; at return it survives a crash of Étude and of the machine. Raises MachineRefuses: it
+        cannot be written; the file ends with its last whole trial."""
         number = self._last + 1
         name = f"load={trial.load:.6g}"
         path = self.place(name, {"load": f"{trial.load:.6g}"}) / "results.jsonl"
-        line = to_line(self._measurement(name, number, trial))
+        line = to_line(self._of_trial(name, number, trial))
         line["windows"] = window_lines(trial.windows)
         line["peak"] = peak_member(request, trial)
         append(path, line)
@@ -147,64 +146,41 @@ class SearchStore(Record):
         self._last = max((number for number, _ in found), default=0)
         return [trial for _, trial in found]
 
-    def _measurement(self, name: str, number: int, trial: Trial) -> Measurement:
-        start, start_ns = self._since
+    def _of_trial(self, name: str, number: int, trial: Trial) -> Measurement:
         failed = trial.ended in ("died", "not-made")
-        kept = trial.of_server and not failed
-        sitting = self.document["sittings"][-1]
-        return Measurement(
-            test=name,
-            trial=number,
-            block=number,
-            order=0,
-            worker=0,
-            host=sitting["host"],
-            sitting=sitting["sitting"],
-            boot_id=sitting["boot_id"],
-            command=[self.sought.name, f"load={trial.load:.6g}"],
-            start=start,
-            start_ns=start_ns,
-            inner=1,
-            exit_status=1 if failed else 0,
-            signal=None,
-            timed_out=False,
-            cancelled=False,
-            error=None,
-            kept=kept,
-            why=None if kept else "failed" if failed or trial.of_server else "generator",
+        return self._measurement(
+            name,
+            number,
+            number,
+            self.document["sittings"][-1],
+            self._since,
+            command=[self.sought.name, name],
+            failed=failed,
+            why="failed" if failed else None if trial.of_server else "generator",
             metrics=_metrics(self.task.goal, trial),
-            notes=[trial.note] if trial.note else None,
+            note=trial.note,
         )
 
 
-@contextmanager
 def open_store(
     directory: str | os.PathLike[str], sought: SearchSpec, command_line: Sequence[str] = ()
-) -> Iterator[SearchStore]:
-    """Open a directory for a search, locked: a new one, or one with the same search, which is resumed.
-
-    An exception is recorded in experiment.json as the end of the session.
+) -> AbstractContextManager[SearchStore]:
+    """Open a directory for a search (`open_record`): a new one, or one with the same search, which is resumed.
 
     Raises:
         InputError: it holds another search, or something else; MachineRefuses: it cannot be written, or another process
         writes to it.
     """
-    with locked_directory(directory) as path:
-        kept = _opened(path, sought, command_line)
-        kept.begin_new_session()
-        try:
-            yield kept
-        except BaseException as error:
-            kept.end(str(error) or type(error).__name__, [])
-            raise
+    return open_record(
+        directory, lambda path: _opened(path, sought, command_line), SearchStore.begin_new_session
+    )
 
 
 def _opened(path: Path, sought: SearchSpec, command_line: Sequence[str]) -> SearchStore:
     if not (path / "experiment.json").exists():
-        document = new_document(
-            sought.name, VERB, command_line, sought.plan(), digest(sought.plan()), (), METRICS
-        )
-        begin(path, document)
+        plan = sought.plan()
+        document = new_document(sought.name, VERB, command_line, plan, digest(plan), (), METRICS)
+        write_experiment(path, document, RESUME_HINT)
         return SearchStore(path)
     check_for_root(path / "experiment.json")
     cut_torn_line(path)
@@ -217,7 +193,6 @@ def _opened(path: Path, sought: SearchSpec, command_line: Sequence[str]) -> Sear
 
 
 def _differs(then: SearchSpec, now: SearchSpec) -> str | None:
-    """The first difference between two searches, as text; None if there is none."""
     for name in asdict(now.task):
         a, b = getattr(then.task, name), getattr(now.task, name)
         if a != b and name not in CHANGEABLE_FIELDS:
@@ -240,7 +215,6 @@ def _shown(value: Any) -> str:
 
 
 def _meaning(text: str) -> Any:
-    """Content of a harness file, independent of blanks and comments."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -257,11 +231,8 @@ def _sought(document: Mapping[str, Any], path: Path) -> SearchSpec:
 
 
 def task_of(told: Any, where: str, at: str) -> Task:
-    """The task as stored; members unknown to an older version get their defaults.
-
-    Raises:
-        InputError: a member is missing, unknown or invalid.
-    """
+    """The task as stored; members unknown to an older version get their defaults. Raises InputError: a member is
+    missing, unknown or invalid."""
     known = {"closed": told.get("whole", False)} | told if isinstance(told, dict) else told
     task = decoded(Task, known, where, at, only=True)
     if not task.goal.criteria:
@@ -306,3 +277,93 @@ def stored_answer(kept: SearchStore) -> Answer:
     if kept.answer is not None:
         return kept.answer
     return policy(kept.sought.policy).best(kept.task, kept.trials(), "the search was not ended")
+
+
+DIGITS = (3, 4, 5)
+"""Candidate numbers of significant digits of a histogram."""
+
+OF_GENERATOR = ("generator_busy", "lateness_p99_s")
+OF_PART = ("busy", "lateness_p99_s", "began_s")
+
+
+def peak_member(request: TrialRequest, trial: Trial) -> dict[str, Any]:
+    """Member `peak` of a trial's line, in addition to those of any measurement."""
+    return {
+        "load": finite(trial.load),
+        "runlength_s": finite(trial.runlength_s),
+        "cost_s": finite(trial.cost_s),
+        "ended": trial.ended,
+        "limited": trial.limited,
+        "note": trial.note,
+        "why": request.why,
+        **{name: finite(value) for name in OF_GENERATOR if (value := getattr(trial, name)) is not None},
+        **({} if trial.machine is None else {"machine": machine_member(trial.machine)}),
+        **({"generators": list(map(part_member, trial.generators))} if trial.generators else {}),
+    }
+
+
+def part_member(part: GeneratorPart) -> dict[str, Any]:
+    """One host's part of a trial's load, without unknown members."""
+    known = {name: finite(value) for name in OF_PART if (value := getattr(part, name)) is not None}
+    return {"host": part.host, "limited": part.limited} | known
+
+
+def window_lines(windows: Sequence[Window]) -> list[dict[str, Any]]:
+    """Windows in the format of docs/formats.md, with `mean_s`."""
+    return [_window_line(window) for window in windows]
+
+
+def from_line(line: Mapping[str, Any], where: str) -> Trial:
+    """The trial of a line that is a measurement. `where`: FILE:LINE.
+
+    Raises:
+        InputError: the line is not of a search, or a member is missing or has a wrong type; `errors.EDITED`: a
+        histogram is invalid.
+    """
+    if "peak" not in line:
+        raise InputError(f"{where}: no trial of a search: it lacks `peak`; was it edited?")
+    peak = line["peak"]
+    if isinstance(peak, dict):
+        peak = {"ended": None, "note": None} | peak | {"windows": ()}
+    windows = line.get("windows") or ()
+    return replace(
+        decoded(Trial, peak, where, "peak"),
+        windows=tuple(
+            replace(
+                decoded(Window, {**each, "latency": None}, where, f"windows[{n}]"), latency=_counted(each)
+            )
+            for n, each in enumerate(windows)
+        ),
+    )
+
+
+def _window_line(window: Window) -> dict[str, Any]:
+    line: dict[str, Any] = {
+        "duration_s": finite(window.duration_s),
+        "offered": int(window.offered),
+        "completed": int(window.completed),
+        "failed": int(window.failed),
+        "mean_s": None if window.mean_s is None else finite(float(window.mean_s)),
+    }
+    if window.latency is not None:
+        line |= _latency(window.latency)
+    if window.under_way is not None:
+        line["under_way"] = window.under_way
+    return line if window.waited_s is None else line | {"waited_s": finite(float(window.waited_s))}
+
+
+def _latency(counted: Histogram) -> dict[str, Any]:
+    for digits in DIGITS:
+        text = encode(counted.values, counted.counts, digits=digits)
+        read = decode(text)
+        if np.array_equal(read.values, counted.values) and np.array_equal(read.counts, counted.counts):
+            return {"latency": text}
+    exact = {"values": counted.values.tolist(), "counts": counted.counts.tolist()}
+    return {"latency": encode(counted.values, counted.counts), "latency_exact": exact}
+
+
+def _counted(line: Mapping[str, Any]) -> Histogram | None:
+    exact, text = line.get("latency_exact"), line.get("latency")
+    if exact is not None:
+        return Histogram(*(np.array(exact[name], dtype=np.int64) for name in ("values", "counts")))
+    return None if text is None else decode(text)

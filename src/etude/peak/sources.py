@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from etude.errors import InputError, UsageError
-from etude.peak.bench import Bench
 from etude.peak.goal import Criterion, Goal
+from etude.peak.search import Bench
 from etude.peak.task import Task, Trial
 
 if TYPE_CHECKING:
@@ -82,11 +82,8 @@ class Source:
 
 
 def of_harness(word: str) -> Source:
-    """A HARNESS.toml, or MODULE:NAME of a callable without arguments that returns a harness.
-
-    Raises:
-        InputError: from `read_harness`; UsageError: the module does not exist.
-    """
+    """A HARNESS.toml, or MODULE:NAME of a callable without arguments that returns a harness. Raises InputError: from
+    `read_harness`; UsageError: the module does not exist."""
     module, colon, attribute = word.partition(":")
     if colon and not Path(word).exists():
         harness = _imported(module, attribute)
@@ -100,9 +97,9 @@ def of_harness(word: str) -> Source:
 def of_text(path: Path, text: str) -> Source:
     """A source from the text of a HARNESS.toml; the path is for messages, its directory is `{here}`. Raises
     InputError."""
-    from etude.peak.harnesses.spec import parse_harness
+    from etude.peak.harnesses.spec import read_harness
 
-    harness = cast(Harness, parse_harness(path, text))
+    harness = cast(Harness, read_harness(path, text))
     return Source(harness.name, harness.task, harness.text, harness)
 
 

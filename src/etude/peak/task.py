@@ -50,6 +50,14 @@ class Task:
     seed: int = 0
     """Seed of the policy's random draws."""
 
+    def rounded(self, load: float) -> float:
+        """The load; the nearest whole number if loads are whole."""
+        return float(round(load)) if self.whole else load
+
+    def request(self, load: float, why: str) -> TrialRequest:
+        """A trial of the whole run length."""
+        return TrialRequest(load, self.runlength_s, why)
+
     def load_text(self, load: float) -> str:
         """`512.4/s`, or `12 clients` for a closed system."""
         return counted(round(load), "client") if self.closed else f"{self.load_digits(load)}/s"

@@ -1,16 +1,87 @@
 """CPU time by process name between two readings of /proc: differences of live processes, exit records of dead ones.
 
-No time is counted twice; descendants of the engine, which are the measured command, are separate.
+Readings are of all processes and kernel threads, with the CPU time of each thread. No time is counted twice;
+descendants of the engine, which are the measured command, are separate.
 """
 
 from __future__ import annotations
 
+import os
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
-from etude.probes.processes import TICK_NS, Process, Snapshot
+from etude.osutil.processes import TICKS_PER_S, Stat, parse_stat, read_short
 from etude.probes.taskstats import Exit
+
+TICK_NS = 1_000_000_000 // TICKS_PER_S
+"""Resolution of CPU times in /proc, 10 ms; the kernel's own tick differs."""
+
+
+class Process(NamedTuple):
+    """One process: `began` in ticks since boot, `ticks` of CPU time of all its threads, ended ones included.
+
+    `threads` are CPU times of live threads in ns, by id (of a zombie, its own).
+    """
+
+    pid: int
+    name: str
+    zombie: bool
+    parent: int
+    ticks: int
+    began: int
+    threads: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The processes by id, and the time of reading, in ticks since boot without time asleep."""
+
+    taken: int
+    processes: Mapping[int, Process]
+
+
+def read_processes(root: Path = Path("/")) -> Snapshot:
+    """All processes of /proc; one that ends meanwhile may be missing."""
+    proc = os.path.join(root, "proc")
+    processes = {}
+    for name in os.listdir(proc):
+        if name.isdecimal() and (process := _read_process(f"{proc}/{name}")) is not None:
+            processes[process.pid] = process
+    return Snapshot(int(time.monotonic() * TICKS_PER_S), processes)
+
+
+def _read_process(directory: str) -> Process | None:
+    found = parse_stat(read_short(f"{directory}/stat"))
+    if found is None:
+        return None
+    if found.threads == 1:
+        return _process(found, {found.pid: parse_schedstat(read_short(f"{directory}/schedstat"))})
+    try:
+        numbers = os.listdir(f"{directory}/task")
+    except OSError:
+        numbers = []
+    times = {
+        int(number): parse_schedstat(read_short(f"{directory}/task/{number}/schedstat"))
+        for number in numbers
+        if number.isdecimal()
+    }
+    return _process(found, times)
+
+
+def _process(seen: Stat, threads: Mapping[int, int]) -> Process:
+    ticks = seen.user + seen.system
+    return Process(seen.pid, seen.name, seen.ended, seen.parent, ticks, seen.began, threads)
+
+
+def parse_schedstat(text: bytes) -> int:
+    """CPU time in ns, the first number of a schedstat; 0 if the kernel does not count it (then ticks are used)."""
+    word = text.partition(b" ")[0]
+    return int(word) if word.isdigit() else 0
+
 
 OURS = "(etude)"
 KERNEL_THREADS = 2  # kthreadd, the parent of all other kernel threads
@@ -144,8 +215,6 @@ class _Table:
 
 
 class _Descent:
-    """Predicate: True if a process descends from the engine."""
-
     def __init__(self, used: Mapping[Key, _Used], before: Snapshot, engine_pid: int) -> None:
         self._used = used
         self._before = before

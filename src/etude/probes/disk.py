@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from etude.machine import tree
-from etude.probes.counters import growth, to_ints
-from etude.probes.probe import Context, ProbeBlock, Reading, value
+from etude.probes.probe import Context, CounterProbe, ProbeBlock, Reading, growth, to_ints, value
 
 SECTOR_BYTES = 512
 """Unit of /proc/diskstats, whatever the device's own sector size."""
@@ -30,7 +29,7 @@ class Counts(NamedTuple):
     flushes: int
 
 
-class Disk:
+class Disk(CounterProbe[dict[str, Counts]]):
     """Sums over whole devices without a device below; the counters of each device are in a block."""
 
     name = "disk"
@@ -41,9 +40,6 @@ class Disk:
         "disk_write_bytes": "B",
     }
 
-    def __init__(self, root: Path = Path("/")) -> None:
-        self._root = root
-
     def unavailable(self) -> str | None:
         if tree.read_text(self._root, "proc/diskstats") is None:
             return "/proc/diskstats cannot be read"
@@ -51,18 +47,13 @@ class Disk:
             return "no /sys/class/block, without which a partition cannot be told from a disk"
         return None
 
-    def start(self, context: Context) -> dict[str, Counts]:
-        return self._read()
-
     def end(self, state: dict[str, Counts], context: Context) -> Reading:
         grown = {name: Counts(*row) for name, row in growth(state, self._read()).items()}
         left_out = {name: why_not_counted(self._root, name) for name in grown}
         counted = [counts for name, counts in grown.items() if left_out[name] is None]
         metrics = {
-            "disk_reads": value(sum(c.reads for c in counted), "1"),
-            "disk_writes": value(sum(c.writes for c in counted), "1"),
-            "disk_read_bytes": value(sum(c.read_bytes for c in counted), "B"),
-            "disk_write_bytes": value(sum(c.write_bytes for c in counted), "B"),
+            name: value(sum(getattr(each, name.removeprefix("disk_")) for each in counted), unit)
+            for name, unit in self.gives.items()
         }
         lines = tuple(_line(name, counts, left_out[name]) for name, counts in grown.items())
         return Reading(metrics, (ProbeBlock("disk", lines),) if lines else ())

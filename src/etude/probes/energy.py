@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from etude.machine import tree
-from etude.probes.probe import Context, ProbeBlock, ProbeFailed, Reading, value
+from etude.probes.probe import Context, CounterProbe, ProbeBlock, ProbeFailed, Reading, value
 
 BASE = "sys/class/powercap"
 
@@ -30,36 +30,34 @@ class Meter(NamedTuple):
     range_uj: int | None
 
 
-class Energy:
+class Energy(CounterProbe[dict[str, Meter]]):
     """Joules, summed over packages: of the packages, and of each of their parts that has a meter."""
 
     name = "energy"
     gives: ClassVar[Mapping[str, str]] = {"energy_package": "J"}
 
-    def __init__(self, root: Path = Path("/")) -> None:
-        self._root = root
-
     def unavailable(self) -> str | None:
         if not zones(self._root):
             return "no energy meters in /sys/class/powercap (RAPL); most virtual machines have none"
-        if not read_meters(self._root):
+        if not self._read():
             return "only root may read the energy meters in /sys/class/powercap (since Linux 5.10)"
         return None
 
-    def start(self, context: Context) -> dict[str, Meter]:
-        return read_meters(self._root)
-
     def end(self, state: dict[str, Meter], context: Context) -> Reading:
-        used = used_uj(state, read_meters(self._root))
+        used = used_uj(state, self._read())
         if not used:
             raise ProbeFailed("no energy meter could be read twice")
         sums: dict[str, int] = {}
         for zone, uj in used.items():
-            if (metric := _metric(state[zone].name)) is not None:
-                sums[metric] = sums.get(metric, 0) + uj
+            for part, metric in PARTS.items():
+                if state[zone].name.startswith(part):
+                    sums[metric] = sums.get(metric, 0) + uj
         lines = tuple(f"{_place(zone, state)} = {uj / 1e6:.6f} J" for zone, uj in used.items())
         metrics = {metric: value(uj / 1e6, "J") for metric, uj in sums.items()}
         return Reading(metrics, (ProbeBlock("energy", lines),))
+
+    def _read(self) -> dict[str, Meter]:
+        return read_meters(self._root)
 
 
 def zones(root: Path) -> list[str]:
@@ -96,10 +94,6 @@ def used_uj(before: dict[str, Meter], after: dict[str, Meter]) -> dict[str, int]
         if by >= 0:
             used[zone] = by
     return used
-
-
-def _metric(name: str) -> str | None:
-    return next((metric for part, metric in PARTS.items() if name.startswith(part)), None)
 
 
 def _place(zone: str, meters: dict[str, Meter]) -> str:

@@ -22,10 +22,8 @@ MAX_NOTES = 3
 def find_executables(library: Iterable[str | os.PathLike[str]]) -> list[Executable]:
     """A probe for each executable in `probes.d` of each directory of the library ($APLIB), in their order.
 
-    Names that start with a dot or end in ~ are skipped. Of two with one name, the later is called NAME-2.
-
-    Raises:
-        InputError: this is root, and others could have written one.
+    Names that start with a dot or end in ~ are skipped. Of two with one name, the later is called NAME-2. Raises
+    InputError: this is root, and others could have written one.
     """
     found: list[Executable] = []
     names: list[str] = []
@@ -79,11 +77,7 @@ class Executable:
             state.unlink(missing_ok=True)
 
     def _run(self, when: str, state: Path, context: Context) -> str:
-        """Output of the executable.
-
-        Raises:
-            ProbeFailed: it cannot be run, did not return 0, or took too long.
-        """
+        """Output of the executable. Raises ProbeFailed: it cannot be run, did not return 0, or took too long."""
         around = {**os.environ, **context.environment, "APPROBESTATE": str(state)}
         try:
             # In a group of its own: none of its processes may run on beside the command after its timeout.
@@ -104,12 +98,10 @@ class Executable:
                 os.killpg(running.pid, signal.SIGKILL)
                 raise ProbeFailed(f"`{self._path} {when}` took more than {self._timeout_s:g} s") from None
         if running.returncode != 0:
-            raise ProbeFailed(f"`{self._path} {when}` {_ending(running.returncode)}{_last_line(complaint)}")
+            code = running.returncode
+            ending = f"was killed by signal {-code}" if code < 0 else f"returned {code}"
+            raise ProbeFailed(f"`{self._path} {when}` {ending}{_last_line(complaint)}")
         return output.decode("utf-8", "replace")
-
-
-def _ending(code: int) -> str:
-    return f"was killed by signal {-code}" if code < 0 else f"returned {code}"
 
 
 def _last_line(complaint: bytes) -> str:

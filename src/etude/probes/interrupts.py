@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import ClassVar
 
 from etude.machine import tree
-from etude.probes.counters import growth
-from etude.probes.probe import Context, ProbeBlock, Reading, missing, value
+from etude.probes.probe import Context, CounterProbe, ProbeBlock, Reading, growth, missing, value
 from etude.results.model import MetricValue
 
 MAX_BYTES = 64 << 20
@@ -17,20 +15,14 @@ MAX_BYTES = 64 << 20
 State = tuple[dict[str, int], dict[str, tuple[int]], dict[str, str]]
 
 
-class Interrupts:
+class Interrupts(CounterProbe[State]):
     """Interrupts served, context switches, and a block of interrupts by source, most frequent first."""
 
     name = "interrupts"
     gives: ClassVar[Mapping[str, str]] = {"machine_interrupts": "1", "machine_switches": "1"}
 
-    def __init__(self, root: Path = Path("/")) -> None:
-        self._root = root
-
     def unavailable(self) -> str | None:
         return None if self._read()[0] else "/proc/stat cannot be read"
-
-    def start(self, context: Context) -> State:
-        return self._read()
 
     def end(self, state: State, context: Context) -> Reading:
         totals, counts, meanings = self._read()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import ClassVar
 
 from etude.machine import tree
-from etude.probes.probe import Context, ProbeBlock, Reading, missing, value
+from etude.probes.probe import Context, CounterProbe, ProbeBlock, Reading, missing, value
 from etude.results.model import MetricValue
 
 SHOWN = (
@@ -30,7 +29,7 @@ OF_PROCESSES = ("AnonPages", "PageTables", "KernelStack")
 PAGE_BYTES = os.sysconf("SC_PAGESIZE")
 
 
-class Memory:
+class Memory(CounterProbe[dict[str, int]]):
     """Free, available and obtainable memory after, and the change of available memory."""
 
     name = "memory"
@@ -41,14 +40,8 @@ class Memory:
         "memory_available_change": "B",
     }
 
-    def __init__(self, root: Path = Path("/")) -> None:
-        self._root = root
-
     def unavailable(self) -> str | None:
         return None if self._read() else "/proc/meminfo cannot be read"
-
-    def start(self, context: Context) -> dict[str, int]:
-        return self._read()
 
     def end(self, state: dict[str, int], context: Context) -> Reading:
         after = self._read()
@@ -68,7 +61,6 @@ class Memory:
         return {name: size + stock if name in IN_STOCK else size for name, size in sizes.items()}
 
     def _stock(self) -> int:
-        """Bytes of free pages in per-CPU lists."""
         words = (line.split() for line in tree.read_lines(self._root, "proc/zoneinfo"))
         pages = (tree.to_int(pair[1]) for pair in words if len(pair) == 2 and pair[0] == "count:")
         return sum(count for count in pages if count is not None and count > 0) * PAGE_BYTES

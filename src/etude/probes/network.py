@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from etude.machine import tree
-from etude.probes.counters import growth, to_ints
-from etude.probes.probe import Context, ProbeBlock, Reading, value
+from etude.probes.probe import Context, CounterProbe, ProbeBlock, Reading, growth, to_ints, value
 
 LOOPBACK = "lo"
 
@@ -22,7 +21,7 @@ class Traffic(NamedTuple):
     sent_packets: int
 
 
-class Network:
+class Network(CounterProbe[dict[str, Traffic]]):
     """Sums over interfaces without an interface below, and without the loopback, which is separate."""
 
     name = "network"
@@ -35,14 +34,8 @@ class Network:
         "loopback_packets": "1",
     }
 
-    def __init__(self, root: Path = Path("/")) -> None:
-        self._root = root
-
     def unavailable(self) -> str | None:
         return None if tree.read_text(self._root, "proc/net/dev") else "/proc/net/dev cannot be read"
-
-    def start(self, context: Context) -> dict[str, Traffic]:
-        return self._read()
 
     def end(self, state: dict[str, Traffic], context: Context) -> Reading:
         grown = {name: Traffic(*row) for name, row in growth(state, self._read()).items()}

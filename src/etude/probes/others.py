@@ -10,10 +10,8 @@ from typing import ClassVar
 
 from etude.machine import tree
 from etude.osutil.processes import TICKS_PER_S
-from etude.probes.accounting import Account, Readings, account
-from etude.probes.counters import to_ints
-from etude.probes.probe import Context, ProbeBlock, Reading, value
-from etude.probes.processes import Snapshot, read_processes
+from etude.probes.accounting import Account, Readings, Snapshot, account, read_processes
+from etude.probes.probe import Context, ProbeBlock, Reading, to_ints, value
 from etude.probes.taskstats import ExitRecords, NoRecords
 
 MAX_LINES = 50
@@ -140,7 +138,6 @@ def _lines(used: Account) -> tuple[str, ...]:
 def _explanation(
     used: Account, state: Baseline, machine: tuple[int, ...], why: str | None
 ) -> tuple[str, ...]:
-    """Totals to compare the sums with, and what the sums exclude."""
     lines = []
     if state.records is not None:
         lines.append(f"(measured) = {used.measured_ns / 1e9:.3f} s (the measured command; not in others_cpu)")

@@ -5,18 +5,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import ClassVar
 
 from etude.machine import tree
-from etude.probes.probe import Context, Reading, missing, value
+from etude.probes.probe import Context, CounterProbe, Reading, missing, value
 
 RESOURCES = ("cpu", "io", "memory")
 KINDS = ("some", "full")
 _TOTAL = re.compile(r"^(some|full) .*\btotal=([0-9]+)$", re.MULTILINE | re.ASCII)
 
 
-class Pressure:
+class Pressure(CounterProbe[dict[str, int]]):
     """Seconds in which some task, or all non-idle tasks at once, waited for a resource."""
 
     name = "pressure"
@@ -24,14 +23,8 @@ class Pressure:
         f"pressure_{resource}_{kind}": "s" for resource in RESOURCES for kind in KINDS
     }
 
-    def __init__(self, root: Path = Path("/")) -> None:
-        self._root = root
-
     def unavailable(self) -> str | None:
         return None if self._read() else "no /proc/pressure: boot with psi=1 (Linux 4.20 or newer)"
-
-    def start(self, context: Context) -> dict[str, int]:
-        return self._read()
 
     def end(self, state: dict[str, int], context: Context) -> Reading:
         after = self._read()

@@ -6,9 +6,10 @@ Nothing of it may run in between. docs/extending.md explains how to write one.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
 
 from etude.results.model import MetricValue
 
@@ -74,6 +75,22 @@ class Probe(Protocol):
         """Read again, and return the changes."""
 
 
+State = TypeVar("State")
+
+
+class CounterProbe(Generic[State]):
+    """Base of probes that read the same files twice, below a directory laid out like `/`."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._root = root
+
+    def start(self, context: Context) -> State:
+        return self._read()
+
+    def _read(self) -> State:
+        raise NotImplementedError
+
+
 def value(number: float, unit: str) -> list[Any]:
     """A metric."""
     return [number, unit]
@@ -82,3 +99,26 @@ def value(number: float, unit: str) -> list[Any]:
 def missing(unit: str, reason: str) -> list[Any]:
     """A metric that could not be measured."""
     return [None, unit, reason]
+
+
+def growth(
+    before: Mapping[str, Sequence[int]], after: Mapping[str, Sequence[int]]
+) -> dict[str, tuple[int, ...]]:
+    """Increase of each row of counters; rows without any increase are left out.
+
+    A row that is new, or in which a counter fell, belongs to something that was created in between and counts from 0.
+    """
+    grown = {}
+    for name, late in after.items():
+        early = before.get(name, ())
+        change = tuple(b - a for a, b in zip(early, late, strict=False))
+        if len(early) != len(late) or any(by < 0 for by in change):
+            change = tuple(late)
+        if any(change):
+            grown[name] = change
+    return grown
+
+
+def to_ints(words: Sequence[str]) -> tuple[int, ...] | None:
+    """The words as whole numbers of 0 or more; None if one is not."""
+    return tuple(map(int, words)) if all(word.isascii() and word.isdecimal() for word in words) else None

@@ -1,4 +1,7 @@
-"""Runs probes around a launch: started in order, ended in reverse; a failing probe never loses a trial."""
+"""Runs probes around a launch: started in order, ended in reverse; a failing probe never loses a trial.
+
+Probes have names: entry points of the group `etude.probes`, of Étude and other installed packages.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,15 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from etude.errors import UsageError
 from etude.probes.probe import Context, Probe, ProbeBlock, ProbeFailed, Reading, missing, value
 from etude.results.model import METRICS, MetricValue
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 
 GIVE_UP_AFTER = 3
 """Consecutive failures after which a probe is disabled."""
@@ -66,8 +74,6 @@ class RunProbes:
 
 
 class _Watched:
-    """A probe with its cost and its consecutive failures."""
-
     def __init__(self, probe: Probe, clock: Callable[[], float]) -> None:
         self.name = _plain(getattr(probe, "name", type(probe).__name__))
         self.cost_name = f"probe_{re.sub(r'[^A-Za-z0-9_]', '_', self.name)}_cost"
@@ -145,11 +151,7 @@ def _is_name(name: Any) -> bool:
 
 
 def _checked(reading: Any) -> Reading:
-    """The probe's reading, checked and normalised for storage.
-
-    Raises:
-        TypeError, ValueError: it is invalid.
-    """
+    """The probe's reading, checked and normalised for storage. Raises TypeError, ValueError: it is invalid."""
     if not isinstance(reading, Reading):
         raise TypeError(f"gave no Reading but {type(reading).__name__}")
     metrics = {name: _metric(name, metric) for name, metric in reading.metrics.items()}
@@ -194,3 +196,44 @@ def _one_line(error: BaseException) -> str:
 def _plain(text: Any) -> str:
     """The text as one line of valid UTF-8."""
     return " ".join(str(text).encode("utf-8", "replace").decode().splitlines())
+
+
+GROUP = "etude.probes"
+
+
+def find_probe(names: Sequence[str]) -> list[Probe]:
+    """A new probe for each name, in this order; repeated names count once. Raises UsageError: there is no such probe,
+    two packages have one of that name, or it cannot be loaded."""
+    known = _known()
+    for name in names:
+        if name not in known:
+            raise UsageError(f"no probe {name!r}; there are: {', '.join(sorted(known)) or 'none'}")
+    return [_load(name, known[name]) for name in dict.fromkeys(names)]
+
+
+def known_probes() -> list[str]:
+    """The names of all installed probes, sorted."""
+    return sorted(_known())
+
+
+def _known() -> dict[str, list[EntryPoint]]:
+    from importlib.metadata import (
+        entry_points,
+    )  # reads every package's metadata: only if a probe is requested
+
+    known: dict[str, list[EntryPoint]] = {}
+    for point in entry_points(group=GROUP):
+        known.setdefault(point.name, []).append(point)
+    return known
+
+
+def _load(name: str, points: Sequence[EntryPoint]) -> Probe:
+    if len({point.value for point in points}) > 1:
+        given = " and ".join(sorted(point.value for point in points))
+        raise UsageError(f"probe {name!r} is given twice, by {given}; uninstall one of them")
+    try:
+        probe: Probe = points[0].load()()
+    except Exception as error:  # a plug-in may be broken in any way
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise UsageError(f"probe {name!r} ({points[0].value}) cannot be loaded: {reason}") from error
+    return probe

@@ -11,10 +11,12 @@ import errno
 import os
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from etude.probes.processes import KERNEL_TICK_NS
+_CLOCK_MONOTONIC_COARSE = 6  # moves once a tick
+KERNEL_TICK_NS = round(time.clock_getres(_CLOCK_MONOTONIC_COARSE) * 1e9)
 
 FAMILY = b"TASKSTATS\0"
 GET, NEW = 1, 2  # commands: ours, and that of a record
@@ -62,11 +64,8 @@ class ExitRecords:
     """Receives the exit of every thread of the machine from its creation on, without running in between. Close it."""
 
     def __init__(self, cpus: str) -> None:
-        """`cpus`: all possible CPUs, as a list such as `0-3`.
-
-        Raises:
-            NoRecords: no permission, or not supported by the kernel.
-        """
+        """`cpus`: all possible CPUs, as a list such as `0-3`. Raises NoRecords: no permission, or not supported by the
+        kernel."""
         self._cpus = cpus.encode() + b"\0"
         self._sequence = 0
         try:
@@ -134,11 +133,8 @@ class ExitRecords:
             raise NoRecords("this kernel's taskstats have another layout than is known")
 
     def _ask(self, family: int, command: int, packed: bytes, *, acknowledge: bool = False) -> Message:
-        """The answer to a request, or its acknowledgement; records that arrive before it are dropped.
-
-        Raises:
-            OSError: the kernel's error.
-        """
+        """The answer to a request, or its acknowledgement; records that arrive before it are dropped. Raises OSError:
+        the kernel's error."""
         sequence = self._send(family, command, packed, acknowledge=acknowledge)
         while True:
             for message in messages(self._socket.recv(1 << 16)):

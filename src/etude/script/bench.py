@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 from etude.engine import Launch
 from etude.errors import CommandFailed, EtudeError, MachineRefuses
 from etude.experiment.bench import Event
-from etude.experiment.cooling import cool_trial, list_data_set, restart_machine
 from etude.experiment.output_metric import OutputMetric, note_matches, printed_metric
 from etude.experiment.progress import Progress
 from etude.experiment.session import SessionContext
-from etude.experiment.trial import group_name
+from etude.experiment.trial import cool_trial, group_name, list_data_set, restart_machine
 from etude.machine.boot import record, unit
 from etude.machine.boot.entries import booted_as
 from etude.machine.cool.methods import REBOOTS

@@ -89,7 +89,7 @@ def _check_execs(program: Program) -> None:
 
 @cache
 def _check_probes(probes: str) -> None:
-    from etude.probes.registry import known_probes
+    from etude.probes.run_probes import known_probes
 
     known = known_probes()
     for name in words_of(probes):

@@ -75,8 +75,7 @@ def _find(names: Sequence[str], directories: Sequence[str]) -> RunProbes | None:
         return None
 
     from etude.probes.executables import find_executables
-    from etude.probes.registry import find_probe
-    from etude.probes.run_probes import RunProbes
+    from etude.probes.run_probes import RunProbes, find_probe
 
     return RunProbes([*find_executables(own), *find_probe(names)])  # the first are outermost
 

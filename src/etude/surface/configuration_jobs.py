@@ -19,9 +19,10 @@ from etude.cluster.pool.job import Job, JobEnd, worker_command
 from etude.cluster.pool.job_status import RECORD
 from etude.codec import plain, read
 from etude.errors import InputError
+from etude.experiment.session import utc_now
 from etude.machine import snapshot
 from etude.machine.boot.record import boot_id
-from etude.peak.record import instant, utc_now
+from etude.peak.record import instant
 from etude.peak.search import benchmarking_time_s
 from etude.peak.search_store import SearchStore
 from etude.results.reader import read_experiment

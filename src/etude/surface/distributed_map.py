@@ -30,10 +30,10 @@ from etude.surface.configuration_jobs import (
     read_sample,
     spent_on_disk,
 )
-from etude.surface.cost_model import LEAST_COSTS, expected_cost
 from etude.surface.factors import Configuration, Floats
 from etude.surface.map_store import INTERRUPTED, Attempt, MapStore
 from etude.surface.next_configuration import Visit, decide, fit_surrogate, visit
+from etude.surface.plans import LEAST_COSTS, expected_cost
 from etude.surface.response import failed_sample
 from etude.surface.run_map import (
     HOPELESS,

@@ -97,6 +97,31 @@ class Space:
         return [factor.coded() for factor in self.factors]
 
 
+def setting_text(factors: Sequence[Factor], cell: Configuration, without: Iterable[int] = ()) -> str:
+    """`disks=2 fs=ext4`: levels of all factors except those of `without`."""
+    left_out = set(without)
+    pairs = [(f, level) for n, (f, level) in enumerate(zip(factors, cell, strict=True)) if n not in left_out]
+    return " ".join(f"{factor.name}={factor.text(level)}" for factor, level in pairs)
+
+
+def settings_of(space: Space, without: Iterable[int]) -> list[Configuration]:
+    """One configuration for each setting of the other factors, with those of `without` at their lowest level, in
+    order."""
+    at = set(without)
+    found = (tuple(0 if n in at else level for n, level in enumerate(cell)) for cell in space)
+    return list(dict.fromkeys(found))
+
+
+def with_level(cell: Configuration, factor: int, level: int) -> Configuration:
+    """The configuration with another level of one factor."""
+    return (*cell[:factor], level, *cell[factor + 1 :])
+
+
+def row_of(cell: Configuration, factor: int, count: int) -> list[Configuration]:
+    """The configurations that differ from `cell` in one factor, over all its levels."""
+    return [with_level(cell, factor, level) for level in range(count)]
+
+
 KINDS_APART = 9.0
 """Squared distance of two levels of a categorical factor. The ends of other factors are at 4, so each level is sampled
 before these."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,26 +24,27 @@ from etude.errors import EDITED, InputError
 from etude.experiment.session import new_document, replace_plan
 from etude.peak.record import (
     FILE,
+    RESUME_HINT,
     Record,
     append,
-    begin,
     check_numbers,
     cut_torn_line,
     digest,
     instant,
-    locked_directory,
+    open_record,
     whole_lines,
 )
 from etude.results.model import Measurement, check_measurement, to_line
 from etude.results.reader import read_trusted_experiment
 from etude.results.units import kind_of
+from etude.results.writer import write_experiment
 from etude.surface.factors import Configuration, Factor, Space
 from etude.surface.next_configuration import Rules, Visit, fit_surrogate, predict_configurations
 from etude.surface.response import Response
 from etude.surface.samples import Sample
 from etude.surface.spec import PRECISION
 from etude.surface.surface_result import Cost, SurfaceResult
-from etude.surface.surrogate import Predicted
+from etude.surface.surrogates import Predicted
 from etude.toml_config import parsed
 from etude.units.formatting import percent
 
@@ -184,7 +185,7 @@ class MapStore(Record):
     def keep(self, visit: Visit, sample: Sample, attempt: Attempt | None = None) -> None:
         """Write a sample to disk; `attempt`: for another machine. Raises MachineRefuses."""
         order = 1 + max((line.order for line in self._read), default=0)
-        line = to_line(self._measurement(sample, order, attempt))
+        line = to_line(self._of_sample(sample, order, attempt))
         member = asdict(sample) | {"order": order, "visit": visit.why}
         lost, system = ("", "") if attempt is None else (attempt.lost, attempt.system)
         more = {"lost": lost, "system": system}
@@ -202,41 +203,29 @@ class MapStore(Record):
         self.document["surface"] = {"why": why, "surrogate": surrogate, "findings": list(findings)}
         self.end("complete", [why])
 
-    def _measurement(self, sample: Sample, order: int, attempt: Attempt | None) -> Measurement:
-        start: str | None
-        start_ns: int | None
+    def _of_sample(self, sample: Sample, order: int, attempt: Attempt | None) -> Measurement:
+        start: tuple[str | None, int | None]
         if attempt is None:
-            (start, start_ns), sitting = self._since, self.document["sittings"][-1]
+            start, sitting = self._since, self.document["sittings"][-1]
         else:
-            start, start_ns = attempt.start, attempt.start_ns
+            start = attempt.start, attempt.start_ns
             sitting = self.session_on(attempt.host, attempt.boot_id, attempt.machine)
         value: list[Any] = [sample.value, self.definition.unit]
         if sample.value is None:
             value = [None, self.definition.unit, sample.why or sample.state]
-        kept = sample.state == "measured"
+        failed = sample.state != "measured"
         name = self.definition.space.name(sample.cell)
-        return Measurement(
-            test=name,
-            trial=1 + self._attempts(sample.cell),
-            block=order,
-            order=0,
-            worker=0,
-            host=sitting["host"],
-            sitting=sitting["sitting"],
-            boot_id=sitting["boot_id"],
+        return self._measurement(
+            name,
+            1 + self._attempts(sample.cell),
+            order,
+            sitting,
+            start,
             command=[self.definition.name, *name.split()],
-            start=start,
-            start_ns=start_ns,
-            inner=1,
-            exit_status=0 if kept else 1,
-            signal=None,
-            timed_out=False,
-            cancelled=False,
-            error=None,
-            kept=kept,
-            why=None if kept else "failed",
+            failed=failed,
+            why="failed" if failed else None,
             metrics={self.definition.metric: value, "bench_time": [sample.cost_s, "s"]},
-            notes=[sample.why] if sample.why else None,
+            note=sample.why,
         )
 
     def _attempts(self, cell: Configuration) -> int:
@@ -251,35 +240,27 @@ class MapStore(Record):
         return sorted(found, key=lambda line: line.order)
 
 
-@contextmanager
 def open_map(
     directory: str | os.PathLike[str],
     what: MapDefinition,
     command_line: Sequence[str] = (),
     *,
     elsewhere: bool = False,
-) -> Iterator[MapStore]:
-    """Open a directory for a map, locked: a new one, or one with the same map, which is resumed.
+) -> AbstractContextManager[MapStore]:
+    """Open a directory for a map (`open_record`): a new one, or one with the same map, which is resumed.
 
-    elsewhere: True if configurations are measured on other machines.
-
-    Raises:
-        InputError: it holds another map, or something else; MachineRefuses: it cannot be written to.
+    elsewhere: True if configurations are measured on other machines. Raises InputError: it holds another map, or
+    something else; MachineRefuses: it cannot be written to.
     """
-    with locked_directory(directory) as path:
-        kept = _opened(path, what, command_line)
-        kept.begin_session_elsewhere() if elsewhere else kept.begin_session()
-        try:
-            yield kept
-        except BaseException as error:
-            kept.end(str(error) or type(error).__name__, [])
-            raise
+    begin = MapStore.begin_session_elsewhere if elsewhere else MapStore.begin_session
+    return open_record(directory, lambda path: _opened(path, what, command_line), begin)
 
 
 def _opened(path: Path, what: MapDefinition, command_line: Sequence[str]) -> MapStore:
     if not (path / "experiment.json").exists():
         plan = what.plan()
-        begin(path, new_document(what.name, VERB, command_line, plan, digest(plan), (), _metrics(what)))
+        document = new_document(what.name, VERB, command_line, plan, digest(plan), (), _metrics(what))
+        write_experiment(path, document, RESUME_HINT)
         return MapStore(path)
     _charted(read_trusted_experiment(path), path)
     cut_torn_line(path)
@@ -425,26 +406,19 @@ def surface_result_of(kept: MapStore) -> SurfaceResult:
         what.space, what.response, what.unit, what.better, samples, Predicted(np.zeros(0), np.zeros(0)), ""
     )
     left = base.unmeasured
-    told = predict_configurations(what.space, samples, left) or _nothing(len(left))
+    unknown = Predicted(np.zeros(len(left)), np.full(len(left), np.inf))
+    told = predict_configurations(what.space, samples, left) or unknown
     costs = tuple(
         Cost(each.cell, each.cost_s, each.trials, each.state)
         for each in (line.sample for line in kept.attempts())
         if each.cell not in what.space.without
     )
     end = kept.document.get("surface") or {}
-    return SurfaceResult(
-        what.space,
-        what.response,
-        what.unit,
-        what.better,
-        samples,
-        told,
-        fit.name if fit is not None else "",
-        () if fit is None else tuple(np.expm1(fit.left_out.log - fit.known.log).tolist()),
-        costs,
-        tuple(end.get("findings", ())),
+    return replace(
+        base,
+        predicted=told,
+        surrogate=fit.name if fit is not None else "",
+        loo=() if fit is None else tuple(np.expm1(fit.left_out.log - fit.known.log).tolist()),
+        costs=costs,
+        findings=tuple(end.get("findings", ())),
     )
-
-
-def _nothing(count: int) -> Predicted:
-    return Predicted(np.zeros(count), np.full(count, np.inf))

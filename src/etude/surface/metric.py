@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from etude.errors import CommandFailed, InputError, UsageError
 from etude.experiment.bench import Event
-from etude.experiment.plan_defaults import make_plan
+from etude.experiment.plan import make_plan
 from etude.experiment.progress import Progress
 from etude.experiment.remote_engine import require_local_engine
 from etude.experiment.run import resume, run
@@ -30,7 +30,7 @@ from etude.results.model import Measurement
 from etude.results.reader import load_results, read_experiment
 from etude.results.results import Results
 from etude.stats.describe import describe
-from etude.surface.response import ConfigurationRequest, Tell
+from etude.surface.response import ConfigurationRequest, Response, Tell, failed_sample
 from etude.surface.samples import Sample
 from etude.surface.spec import MetricOf
 
@@ -43,7 +43,7 @@ LEAST_S = 1.0
 
 
 @dataclass(frozen=True)
-class Metric:
+class Metric(Response):
     """A response (`response.Response`)."""
 
     asked: MetricOf
@@ -75,17 +75,6 @@ class Metric:
             return f"{self.asked.test}\n{self._script().read_text(encoding='utf-8', errors='replace')}"
         except OSError as error:
             raise InputError(f"{self._script()}: cannot be read: {error.strerror}") from None
-
-    def learn(self, place: Path) -> None:
-        """No effect: measurements do not influence later ones."""
-
-    @property
-    def learned_state(self) -> Any:
-        """None: see `learn`."""
-        return None
-
-    def restore(self, learned_state: Any) -> None:
-        """No effect."""
 
     def measure(self, asked: ConfigurationRequest, tell: Tell) -> Sample:
         """Run one experiment. Raises EtudeError from it; measurements are on disk by then."""
@@ -183,17 +172,12 @@ class Metric:
         cost_s = sum(each.metrics.get("elapsed", [0.0])[0] or 0.0 for each in measurements)
         if not values:
             late = any(each.timed_out for each in measurements)
-            return self._failed(
-                asked,
-                cost_s,
-                len(measurements),
-                lost
-                or (f"not done within {_left(asked) or 0:.0f} s" if late else f"no trial has {self.name}"),
-            )
+            why = f"not done within {_left(asked) or 0:.0f} s" if late else f"no trial has {self.name}"
+            return failed_sample(asked.visit.cell, lost or why, cost_s, len(measurements))
         found = describe(values, "rate" if self.better == "higher" else "cost", confidence=CONFIDENCE)
         if found.mean is None or not found.mean > 0 or min(values) < 0:
             why = f"{self.name} is not above 0, and a surface is of ratios"
-            return self._failed(asked, cost_s, len(values), why)
+            return failed_sample(asked.visit.cell, why, cost_s, len(values))
         interval = found.mean_interval
         low, high = (interval.low, interval.high) if interval is not None else (0.0, math.inf)
         return Sample(
@@ -207,10 +191,6 @@ class Metric:
             len(values),
             why=lost,
         )
-
-    def _failed(self, asked: ConfigurationRequest, cost_s: float, trials: int, why: str) -> Sample:
-        cell = asked.visit.cell
-        return Sample(cell, "failed", None, 0.0, math.inf, CONFIDENCE, cost_s, trials, False, why)
 
 
 @contextmanager
@@ -228,11 +208,7 @@ class _TimeIsUp(Exception):
 
 def _leave_other_resources(place: Path, fits: Callable[[Mapping[str, Any]], bool]) -> None:
     """Move an interrupted experiment aside that names released resources: volumes and groups are created for each
-    holder, so its trials ran in other ones than those held now.
-
-    Raises:
-        InputError: its plan cannot be read.
-    """
+    holder, so its trials ran in other ones than those held now. Raises InputError: its plan cannot be read."""
     if not (place / "experiment.json").exists():
         return
     document = read_experiment(place)

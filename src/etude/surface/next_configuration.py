@@ -18,10 +18,10 @@ import numpy as np
 from scipy import special
 
 from etude.surface import plans
-from etude.surface.cost_model import expected_cost
 from etude.surface.factors import Configuration, Factor, Floats, Space
+from etude.surface.plans import expected_cost
 from etude.surface.samples import KnownResponses, Sample, known_samples
-from etude.surface.surrogate import Predicted
+from etude.surface.surrogates import Predicted
 from etude.surface.surrogates.selection import Choice, SelectedSurrogate
 
 BY = math.log(1.5)

@@ -1,4 +1,7 @@
-"""Response that is a peak rate: the search of one configuration, warm-started from others, and its sample."""
+"""Response that is a peak rate: the search of one configuration, warm-started from others, and its sample.
+
+`response_of` is for a peak rate and for the other kind of response (metric.py).
+"""
 
 from __future__ import annotations
 
@@ -7,30 +10,32 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from etude.errors import InputError, UsageError
-from etude.peak.bench import Bench, ObservedBench
+from etude.peak import sources
 from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.harnesses.spec import Harness as CommandHarness
+from etude.peak.policies import DEFAULT, policy
 from etude.peak.policies.belief.evidence import evidence_of
 from etude.peak.policies.belief.grid import posterior_of
-from etude.peak.policies.policy import Policy
-from etude.peak.policies.registry import DEFAULT, policy
-from etude.peak.search import benchmarking_time_s, search
+from etude.peak.search import Bench, ObservedBench, Policy, benchmarking_time_s, search, with_deadline
 from etude.peak.search_store import SearchSpec, SearchStore, open_store
 from etude.peak.sources import HIGHEST, LOWEST, Source
 from etude.peak.task import Answer, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.surface.factors import Configuration, Space
+from etude.surface.metric import Metric
 from etude.surface.next_configuration import Visit
-from etude.surface.response import ConfigurationRequest, Tell
+from etude.surface.response import ConfigurationRequest, Response, Tell
 from etude.surface.samples import Sample, State
 from etude.surface.simulated import SURFACES, SimulatedSurface
+from etude.surface.spec import MetricOf, PeakOf, Spec
 
 Shapes = tuple[tuple[str, float], ...]
 SEARCH = "search"
@@ -104,7 +109,6 @@ class PeakRate:
 
     @property
     def learned_state(self) -> Any:
-        """Probabilities of the shapes of the curve."""
         return [list(each) for each in self.shapes]
 
     def restore(self, learned_state: Any) -> None:
@@ -116,11 +120,13 @@ class PeakRate:
         place = asked.place / SEARCH
         sought = self._sought(asked, place)
         watched = self.limit_policy(policy(self.policy))
+
+        def window(request: TrialRequest, windows: Sequence[Window]) -> None:
+            tell(f"load {request.load:.6g}, {sum(each.duration_s for each in windows):.0f} s")
+
         with open_store(place, sought) as kept:
             with self.opened(asked) as bench:
-                telling = ObservedBench(
-                    bench, lambda request: tell(f"load {request.load:.6g}"), _telling(tell)
-                )
+                telling = ObservedBench(bench, lambda request: tell(f"load {request.load:.6g}"), window)
                 answer = search(watched, sought.task, telling, kept.trials(), kept.keep)
             kept.answered(answer)
         trials = kept.trials()
@@ -137,20 +143,12 @@ class PeakRate:
         return SearchSpec(self.source, task, self.policy, self.text, dict(asked.settings))
 
 
-def _telling(tell: Tell) -> Callable[[TrialRequest, Sequence[Window]], None]:
-    def window(request: TrialRequest, windows: Sequence[Window]) -> None:
-        tell(f"load {request.load:.6g}, {sum(each.duration_s for each in windows):.0f} s")
-
-    return window
-
-
 def of_harness(
     source: Source,
     policy_name: str,
     space: Space,
     resources: Collection[str],
     where: str,
-    limit_policy: Callable[[Policy], Policy] = lambda policy: policy,
 ) -> PeakRate:
     """Peak rate by a HARNESS.toml or a harness in Python.
 
@@ -195,7 +193,6 @@ def of_harness(
         source.text,
         opened,
         unit,
-        limit_policy,
         nodes=source.nodes,
         load_hosts=source.load_hosts,
     )
@@ -224,3 +221,26 @@ def simulated(words: str) -> SimulatedSurface:
     if colon and not re.fullmatch(r"[0-9]{1,18}", seed):
         raise UsageError(f"--simulate {words}: expected NAME or NAME:SEED, such as DB_TP:7")
     return SimulatedSurface(SURFACES[name], int(seed or 0))
+
+
+def response_of(spec: Spec, deadline: datetime | None) -> Response:
+    """Response of a SPEC.toml; a search answers by the deadline. Raises InputError if its harness is invalid."""
+    if isinstance(spec.response, MetricOf):
+        return Metric(spec.response, spec.path.parent)
+    source = source_of(spec.response, spec.path.parent)
+    found = of_harness(source, spec.response.policy, spec.space, spec.resources, str(spec.path))
+    if deadline is not None:
+        found.limit_policy = lambda policy: with_deadline(policy, deadline)
+    return found
+
+
+def source_of(response: PeakOf, base: Path) -> Source:
+    """Source searched at each configuration; a file is relative to `base`. Raises InputError if it is invalid."""
+    word = response.harness
+    return sources.of_harness(word if ":" in word and not (base / word).exists() else str(base / word))
+
+
+def simulated_response(words: str) -> tuple[SimulatedSurface, Response]:
+    """Response of `DB_TP`, or `DB_TP:7`. Raises UsageError for an unknown surface."""
+    system = simulated(words)
+    return system, of_simulation(system, "posterior")

@@ -13,9 +13,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.surface.factors import Configuration, Floats, Space, distance, farthest_configuration
-from etude.surface.samples import KnownResponses
-from etude.surface.surrogate import Fit
+from etude.surface.factors import Configuration, Floats, Space, distance, farthest_configuration, with_level
+from etude.surface.samples import KnownResponses, Sample
+from etude.surface.surrogates import Fit
+from etude.surface.surrogates.process import InformationGains, trend
 from etude.surface.surrogates.quadratic import terms
 
 STARTS = 10
@@ -35,10 +36,11 @@ def d_optimal(
     if not 0 <= count <= len(cells):
         raise ValueError(f"{count} cells beside {len(fixed)} fixed ones: the space has {space.size}")
     rows = terms(space, cells)
-    base = _information(terms(space, fixed))
+    known = terms(space, fixed)
+    base = known.T @ known + RIDGE * np.eye(known.shape[1])
     generator = np.random.default_rng(seed)
     designs = (_exchanged(rows, base, _greedy(rows, base, count, generator)) for _ in range(STARTS))
-    best = max(designs, key=lambda design: _log_determinant(base, rows[design]))
+    best = max(designs, key=lambda at: float(np.linalg.slogdet(base + rows[at].T @ rows[at])[1]))
     return tuple(cells[at] for at in sorted(best))
 
 
@@ -71,16 +73,6 @@ def _exchanged(rows: Floats, base: Floats, design: NDArray[np.intp]) -> NDArray[
     return design
 
 
-def _information(rows: Floats) -> Floats:
-    return np.asarray(rows.T @ rows + RIDGE * np.eye(rows.shape[1]))
-
-
-def _log_determinant(base: Floats, rows: Floats) -> float:
-    return float(np.linalg.slogdet(base + rows.T @ rows)[1])
-
-
-__all__ = ["START", "CovarianceFit", "d_optimal", "full", "next_sample", "one_factor"]
-
 START = 4
 """Samples before an adaptive plan uses a surrogate."""
 AMONG = 400
@@ -92,23 +84,6 @@ DIGITS = 9
 
 Cost = Callable[[Configuration], float]
 """Cost of measuring a configuration, s; only ratios matter."""
-
-
-class InformationGains(Protocol):
-    """Information gain of each of some configurations, given pending ones."""
-
-    def follows(self, pending: Sequence[Configuration]) -> bool:
-        """True if it can be updated to these pending configurations: it contains them, and they include all taken
-        ones."""
-        ...
-
-    def take(self, pending: Sequence[Configuration]) -> None:
-        """Count these as measured."""
-        ...
-
-    def worth(self) -> Floats:
-        """Reduction of the sum of variances by also measuring each configuration."""
-        ...
 
 
 @runtime_checkable
@@ -140,7 +115,7 @@ def one_factor(space: Space, base: Configuration) -> tuple[Configuration, ...]:
     if base not in cells:
         raise ValueError(f"{base} is no cell of the space")
     varied = [
-        (*base[:at], level, *base[at + 1 :])
+        with_level(base, at, level)
         for at, factor in enumerate(space.factors)
         for level in range(len(factor.levels))
         if level != base[at]
@@ -253,3 +228,33 @@ class _Candidates:
 @lru_cache(maxsize=2)
 def _candidates(fit: CovarianceFit, tried: tuple[Configuration, ...]) -> _Candidates:
     return _Candidates()
+
+
+LEAST_COSTS = 4
+"""Minimum number of samples."""
+NEWEST_COSTS = 500
+"""Number of last samples that are used."""
+COST_VARIANCE = 1.0
+"""Residual variance of a log cost, relative to slopes of prior variance 1 (ridge regression)."""
+
+
+def expected_cost(space: Space, samples: Sequence[Sample]) -> Callable[[Configuration], float] | None:
+    """Expected cost of a configuration, s; None with too few samples."""
+    paid = [each for each in samples[-NEWEST_COSTS:] if each.cost_s > 0]
+    if len(paid) < LEAST_COSTS:
+        return None
+    logs = np.log([each.cost_s for each in paid])
+    rows = _terms(space, [each.cell for each in paid])
+    ridge = COST_VARIANCE * np.eye(rows.shape[1])
+    slopes = np.linalg.solve(rows.T @ rows + ridge, rows.T @ (logs - logs.mean()))
+    return lambda cell: float(np.exp(logs.mean() + _terms(space, [cell])[0] @ slopes))
+
+
+def _terms(space: Space, cells: Sequence[Configuration]) -> Floats:
+    """Model terms: a slope for each ordered factor, an indicator for each level of a categorical one."""
+    kinds = [
+        np.array([[float(cell[at] == level) for level in range(len(factor.levels))] for cell in cells])
+        for at, factor in enumerate(space.factors)
+        if factor.scale == "categorical"
+    ]
+    return np.hstack([trend(space, cells), *kinds])

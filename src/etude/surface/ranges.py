@@ -1,14 +1,24 @@
-"""Effective ranges of factors, and the level of a factor at which a target is reached."""
+"""Ranges of factors: where one has an effect, reaches a target, limits the response, or changes what is better."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from etude.surface.factors import Configuration, Factor
+import numpy as np
+
+from etude.surface.factors import (
+    Configuration,
+    Factor,
+    magnitude,
+    row_of,
+    setting_text,
+    settings_of,
+    with_level,
+)
 from etude.surface.surface_result import Filled, z_of
-from etude.surface.surface_text import row_of, setting_text, settings_of
 
 LITTLE = 0.05
 """Relative change below which a response counts as unchanged."""
@@ -102,16 +112,14 @@ def _range(filled: Filled, at: int, factor: Factor, cell: Configuration, little:
 
 
 def _differ(filled: Filled, one: Configuration, other: Configuration) -> bool:
-    apart = abs(float(filled.log[one] - filled.log[other]))
-    return apart > z_of(filled.confidence) * math.hypot(float(filled.sd[one]), float(filled.sd[other]))
+    apart, sd = filled.apart(one, other)
+    return abs(apart) > z_of(filled.confidence) * sd
 
 
 def _at_most(filled: Filled, one: Configuration, other: Configuration) -> float:
     """Largest relative change between two configurations that their intervals allow."""
-    apart = abs(float(filled.log[one] - filled.log[other]))
-    return math.expm1(
-        apart + z_of(filled.confidence) * math.hypot(float(filled.sd[one]), float(filled.sd[other]))
-    )
+    apart, sd = filled.apart(one, other)
+    return math.expm1(abs(apart) + z_of(filled.confidence) * sd)
 
 
 def _overall(each: Sequence[Range], factor: Factor) -> Range:
@@ -136,3 +144,171 @@ def _break_even(filled: Filled, at: int, cell: Configuration, target: float, bet
 
     setting = setting_text(filled.space.factors, cell, [at])
     return BreakEven(factor.name, setting, target, first(0.0), first(z), first(-z))
+
+
+NOTHING = "nothing that was varied"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The limiting factor at one configuration."""
+
+    cell: Configuration
+    name: str
+    """Name of the configuration."""
+    factor: str | None
+    """None: the next level of no factor has an effect."""
+    elasticity: float
+    """d log response / d log level of that factor, positive for an improvement; 1: proportional."""
+    gain: float
+    """Relative improvement of the response by its next level (for a cost, the reduction)."""
+    sure: bool
+    """True if the interval of the gain excludes 0."""
+    beyond: bool
+    """True if the factor is at its highest level: the gain is then that of the previous step."""
+
+
+def limits(filled: Filled, better: str = "higher", little: float = LITTLE) -> tuple[Limit, ...]:
+    """Limits of all known configurations, in the order of the space.
+
+    Only factors with ordered levels can limit: the one with the largest elasticity of those whose next level improves
+    the response by `little` or more. A step of an ordered factor counts as a doubling.
+    """
+    sign = 1.0 if better == "higher" else -1.0
+    return tuple(_limit(filled, cell, sign, little) for cell in filled.space if filled.known[cell])
+
+
+def _limit(filled: Filled, cell: Configuration, sign: float, little: float) -> Limit:
+    name = filled.space.name(cell)
+    found = [
+        limit
+        for at in range(len(cell))
+        if (limit := _step(filled, cell, at, sign)) is not None and limit.gain > little
+    ]
+    if not found:
+        return Limit(cell, name, None, 0.0, 0.0, sure=False, beyond=False)
+    return max(found, key=lambda each: each.elasticity)
+
+
+def _step(filled: Filled, cell: Configuration, at: int, sign: float) -> Limit | None:
+    """Effect of the next level of one factor; at its highest level, that of the last step."""
+    factor = filled.space.factors[at]
+    beyond = cell[at] == len(factor.levels) - 1
+    below = cell[at] - 1 if beyond else cell[at]
+    if factor.scale == "categorical" or below < 0:
+        return None
+    low, high = (with_level(cell, at, level) for level in (below, below + 1))
+    if not (filled.known[low] and filled.known[high]):
+        return None
+    rise, sd = filled.apart(high, low)
+    gain = sign * rise
+    sure = gain - z_of(filled.confidence) * sd > 0
+    share = math.expm1(gain) if sign > 0 else -math.expm1(-gain)
+    return Limit(
+        cell, filled.space.name(cell), factor.name, gain / _log_step(factor, below), share, sure, beyond
+    )
+
+
+def _log_step(factor: Factor, level: int) -> float:
+    """Log ratio of a level and the next one; that of a doubling if they are not numbers."""
+    if factor.numeric and magnitude(factor.levels[level]) > 0:
+        return math.log(magnitude(factor.levels[level + 1]) / magnitude(factor.levels[level]))
+    return math.log(2)
+
+
+@dataclass(frozen=True)
+class Crossover:
+    """A crossover: above it level `over` is better, below it `under`."""
+
+    factor: str
+    over: str
+    under: str
+    along: str
+    setting: str
+    at: float
+    """Value of `along`, linearly interpolated in its coded level between the two levels around it."""
+    low: float | None
+    high: float | None
+    """Interval of `at`; None if it may extend beyond the measured levels."""
+
+
+def crossovers(filled: Filled, better: str = "higher") -> tuple[Crossover, ...]:
+    """Crossovers of all pairs of levels of each categorical factor along each numeric one, per setting of the
+    others."""
+    found: list[Crossover] = []
+    factors = filled.space.factors
+    for at, factor in enumerate(factors):
+        if factor.scale == "categorical":
+            for along, other in enumerate(factors):
+                if other.numeric and len(other.levels) > 1:
+                    for a, b in itertools.combinations(range(len(factor.levels)), 2):
+                        found += level_crossovers(filled, at, (a, b), along, better)
+    return tuple(found)
+
+
+def level_crossovers(
+    filled: Filled, factor: int, levels: tuple[int, int], along: int, better: str = "higher"
+) -> list[Crossover]:
+    """Crossovers of two levels of one factor (by its index) along a numeric one."""
+    found = []
+    which, other = filled.space.factors[factor], filled.space.factors[along]
+    for cell in settings_of(filled.space, [factor, along]):
+        setting = setting_text(filled.space.factors, cell, [factor, along])
+        for x, low, high, rising in _sign_changes(filled, cell, (factor, *levels), along):
+            over, under = levels if rising == (better == "higher") else levels[::-1]
+            found.append(
+                Crossover(
+                    which.name,
+                    which.text(over),
+                    which.text(under),
+                    other.name,
+                    setting,
+                    _decoded(other, x),
+                    None if low is None else _decoded(other, low),
+                    None if high is None else _decoded(other, high),
+                )
+            )
+    return found
+
+
+def _sign_changes(
+    filled: Filled, cell: Configuration, pair: tuple[int, int, int], along: int
+) -> list[tuple[float, float | None, float | None, bool]]:
+    """Sign changes of log(first) - log(second): coded level, its interval, and True if the difference rises there."""
+    factor, a, b = pair
+    codes = filled.space.factors[along].coded()
+    nodes: list[tuple[float, float, float]] = []
+    for level, code in enumerate(codes):
+        at = with_level(cell, along, level)
+        one, other = (with_level(at, factor, each) for each in (a, b))
+        if filled.known[one] and filled.known[other]:
+            nodes.append((float(code), *filled.apart(one, other)))
+    found = []
+    clear = [n for n, node in enumerate(nodes) if abs(node[1]) > 1e-12]
+    for i, j in itertools.pairwise(clear):
+        (x0, d0, s0), (x1, d1, s1) = nodes[i], nodes[j]
+        if d0 * d1 > 0:
+            continue
+        share = d0 / (d0 - d1) if j == i + 1 else 0.5  # a tie at the levels between: their middle
+        x, sd = x0 + share * (x1 - x0), s0 + share * (s1 - s0)
+        z = z_of(filled.confidence)
+        left = _told_apart([(x, 0.0, sd), *nodes[i::-1]], z)
+        right = _told_apart([(x, 0.0, sd), *nodes[j:]], z)
+        found.append((x, left, right, d1 > d0))
+    return found
+
+
+def _told_apart(path: Sequence[tuple[float, float, float]], z: float) -> float | None:
+    """Coded level, outwards from the crossing, at which the difference first exceeds z sd; None if it never does."""
+    for (x0, d0, s0), (x1, d1, s1) in itertools.pairwise(path):
+        near, far = abs(d0) - z * s0, abs(d1) - z * s1
+        if far > 0:
+            return x0 + (x1 - x0) * (-near / (far - near)) if near < 0 else x0
+    return None
+
+
+def _decoded(factor: Factor, code: float) -> float:
+    ends = np.array([float(factor.levels[0]), float(factor.levels[-1])])
+    low, high = np.log(ends) if factor.scale == "log" else ends
+    value = low + (code + 1) / 2 * (high - low)
+    return float(np.exp(value) if factor.scale == "log" else value)

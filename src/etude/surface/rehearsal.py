@@ -17,7 +17,7 @@ import numpy as np
 from etude.errors import InputError
 from etude.peak.harnesses.curves import CURVES
 from etude.peak.harnesses.simulated import SimulatedServer
-from etude.peak.policies.registry import policy
+from etude.peak.policies import policy
 from etude.peak.rehearse import MARGIN, Place, executor, mean_goal
 from etude.peak.search import benchmarking_time_s, search
 from etude.peak.task import Task, Trial, TrialRequest
@@ -103,7 +103,6 @@ def rehearse_maps(
 
 
 def _rehearsed(job: _Job, number: int) -> RehearsedMap:
-    """Rehearse one map, in a process of the pool."""
     drawn = np.random.default_rng([job.task.seed, number])
     curve = list(CURVES.values())[number % len(CURVES)]
     cells = list(job.space)

@@ -36,7 +36,10 @@ class ConfigurationRequest:
 
 
 class Response(Protocol):
-    """Measures configurations one after the other. It resumes an interrupted one from disk."""
+    """Measures configurations one after the other. It resumes an interrupted one from disk.
+
+    Without `learn` and the state that it changes, measurements do not influence later ones.
+    """
 
     @property
     def name(self) -> str:
@@ -63,16 +66,16 @@ class Response(Protocol):
 
     def learn(self, place: Path) -> None:
         """Update by a configuration measured in an earlier session."""
-        ...
+        return
 
     @property
     def learned_state(self) -> Any:
         """State from the configurations so far, as plain data, for a measurement on another machine."""
-        ...
+        return None
 
     def restore(self, learned_state: Any) -> None:
         """Restore the state from `learned_state`. Raises ValueError or TypeError if it is invalid."""
-        ...
+        return
 
     def measure(self, asked: ConfigurationRequest, tell: Tell) -> Sample:
         """Measure one configuration. Raises EtudeError if it cannot be measured; the map resumes with others."""
@@ -97,11 +100,8 @@ def measure_configuration(
     bounds: Bounds,
     tell: Tell,
 ) -> Sample:
-    """Sample of a configuration, measured in its directory `place`.
-
-    Raises:
-        EtudeError: it cannot be measured; errors of UNMEASURABLE concern only this configuration.
-    """
+    """Sample of a configuration, measured in its directory `place`. Raises EtudeError: it cannot be measured; errors of
+    UNMEASURABLE concern only this configuration."""
     with applied_levels(resources, settings, place / RESOURCES) as setting:
         left_s, until_s = bounds()
         sample = response.measure(
@@ -110,6 +110,6 @@ def measure_configuration(
     return replace(sample, why="; ".join(filter(None, (sample.why, *setting.notes))))
 
 
-def failed_sample(cell: Configuration, why: str, cost_s: float) -> Sample:
+def failed_sample(cell: Configuration, why: str, cost_s: float, trials: int = 0) -> Sample:
     """Sample of a configuration that could not be measured."""
-    return Sample(cell, "failed", None, 0.0, float("inf"), 0.95, cost_s, 0, False, why)
+    return Sample(cell, "failed", None, 0.0, math.inf, 0.95, cost_s, trials, False, why)

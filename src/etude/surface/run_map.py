@@ -47,10 +47,7 @@ class Display:
 
 def run_map(kept: MapStore, response: Response, budget: MapBudget, display: Display) -> str:
     """Measure until the rules are satisfied, and return the reason; each sample is on disk before the next begins.
-
-    Raises:
-        EtudeError: nothing can be measured at all, results cannot be written, or it was interrupted.
-    """
+    Raises EtudeError: nothing can be measured at all, results cannot be written, or it was interrupted."""
     for file in kept.directory.glob("**/resources/resources.json"):
         undo_left(file.parent)
     restore_learned_state(kept, response)
@@ -107,7 +104,6 @@ def findings(samples: list[Sample]) -> list[str]:
 
 
 def _spent(kept: MapStore, budget: MapBudget) -> str:
-    """Reason why no time is left for another configuration; empty if there is."""
     if budget.left_s() < LEAST_S:
         return "the deadline has come"
     spent = sum(sample.cost_s for sample in kept.samples())
@@ -115,7 +111,6 @@ def _spent(kept: MapStore, budget: MapBudget) -> str:
 
 
 def _left(kept: MapStore, budget: MapBudget) -> float | None:
-    """Budget of benchmarking time for the next configuration, s."""
     bounds = [] if budget.cell_s is None else [budget.cell_s]
     if budget.budget_s is not None:
         bounds.append(budget.budget_s - sum(sample.cost_s for sample in kept.samples()))
@@ -123,7 +118,6 @@ def _left(kept: MapStore, budget: MapBudget) -> float | None:
 
 
 def _measured(kept: MapStore, response: Response, budget: MapBudget, visit: Visit, tell: Tell) -> Sample:
-    """Measure one configuration; a failure is also a sample."""
     place = kept.attempt_place(visit.cell)
     settings = kept.definition.space.settings(visit.cell)
     began = time.monotonic()

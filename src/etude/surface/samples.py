@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special
 
 from etude import codec
-from etude.peak.policies.belief.seed import weight_of_seed
+from etude.peak.policies.belief.grid import weight_of_seed
 from etude.surface.factors import Configuration, Floats
 
 State = Literal["measured", "predicted", "bounded", "failed"]

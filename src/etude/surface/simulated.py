@@ -15,16 +15,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from etude.peak.harnesses.curves import (
-    MM1,
-    Curve,
-    CurveWithBehaviour,
-    Knee,
-    MMc,
-    Ramp,
-    ServerBehaviour,
-    Stalls,
-)
+from etude.peak.harnesses.curves import CURVES, Curve
 from etude.surface.factors import Configuration, Factor, Space
 
 Levels = Mapping[str, float | str]
@@ -171,22 +162,21 @@ def _named(*laws: Law) -> Mapping[str, Law]:
 
 
 _DB_TP = FileServer(7.5, 0.35, 0.0, 1.0, 0.03, 32)
-_TAIL = CurveWithBehaviour("tail", MM1(), ServerBehaviour(stalls=Stalls(0.03, 4.0, 1.7, 60.0)))
 
 REFERENCE = _named(
-    Law("DB_TP", FILE_SERVER, _DB_TP, 0.03, MM1()),
-    Law("Web", FILE_SERVER, FileServer(2.2, 0.55, 0.0, 1.0, 0.02, 32), 0.02, MMc()),
-    Law("Mail", FILE_SERVER, FileServer(2.0, 0.50, 4.2, 0.3, 0.01, 32), 0.012, Ramp()),
-    Law("SPECsfs97", FILE_SERVER, FileServer(3.6, 0.80, 0.6, 1.0, 0.03, 32), 0.025, Knee()),
-    Law("DB_TP-tail", FILE_SERVER, _DB_TP, 0.03, _TAIL),
-    Law("DB_TP-thrash", FILE_SERVER, FileServer(7.5, 0.35, 0.0, 1.0, 0.12, 8), 0.04, MM1(), False),
+    Law("DB_TP", FILE_SERVER, _DB_TP, 0.03, CURVES["mm1"]),
+    Law("Web", FILE_SERVER, FileServer(2.2, 0.55, 0.0, 1.0, 0.02, 32), 0.02, CURVES["mmc"]),
+    Law("Mail", FILE_SERVER, FileServer(2.0, 0.50, 4.2, 0.3, 0.01, 32), 0.012, CURVES["ramp"]),
+    Law("SPECsfs97", FILE_SERVER, FileServer(3.6, 0.80, 0.6, 1.0, 0.03, 32), 0.025, CURVES["knee"]),
+    Law("DB_TP-tail", FILE_SERVER, _DB_TP, 0.03, CURVES["tail"]),
+    Law("DB_TP-thrash", FILE_SERVER, FileServer(7.5, 0.35, 0.0, 1.0, 0.12, 8), 0.04, CURVES["mm1"], False),
 )
 """The paper's workloads and two more. All thrash a little beyond 32 nfsds."""
 
 OWN = _named(
-    Law("cached", _CACHED, cached_service, 0.02, MM1()),
-    Law("batches", _BATCHES, compressed_batches, 0.02, Knee()),
-    Law("wide", _WIDE, wide_service, 0.03, MMc(), False),
+    Law("cached", _CACHED, cached_service, 0.02, CURVES["mm1"]),
+    Law("batches", _BATCHES, compressed_batches, 0.02, CURVES["knee"]),
+    Law("wide", _WIDE, wide_service, 0.03, CURVES["mmc"], False),
 )
 """Surfaces with 300, 180 and 10 000 configurations."""
 

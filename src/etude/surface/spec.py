@@ -15,7 +15,7 @@ from etude.errors import UsageError
 from etude.machine.resources.resource import Resource
 from etude.machine.resources.table import check_levels, resource_of
 from etude.patterns import PatternError, compile_pattern
-from etude.peak.limits import LONGEST_BUDGET_S
+from etude.peak import LONGEST_BUDGET_S
 from etude.results.model import METRICS
 from etude.surface.factors import Configuration, Factor, Scale, Space, magnitude
 from etude.surface.next_configuration import Plan, Rules, contradiction
@@ -96,7 +96,7 @@ def read_spec(path: Path) -> Spec:
         whole.text_at("name", path.stem),
         whole.text,
         space,
-        _response(whole.section("response"), factors),
+        _response(whole.section("response"), factors, confined=bool(resources)),
         _rules(samples, space),
         resources,
         budget.seconds("time", most=LONGEST_BUDGET_S, zero=False),
@@ -104,7 +104,8 @@ def read_spec(path: Path) -> Spec:
     )
 
 
-def _response(section: Section, factors: tuple[Factor, ...]) -> PeakOf | MetricOf:
+def _response(section: Section, factors: tuple[Factor, ...], *, confined: bool) -> PeakOf | MetricOf:
+    """`confined`: True if some factor is a resource, which has an effect without being named."""
     kinds = [key for key in ("peak", "command", "script") if key in section.values]
     if len(kinds) != 1:
         found = " and ".join(kinds) if kinds else "none"
@@ -117,11 +118,11 @@ def _response(section: Section, factors: tuple[Factor, ...]) -> PeakOf | MetricO
         section.fail(kind, f"[response] {kind} is {section.text_at(kind)!r}: expected a {kind}")
     if kind == "peak":
         return PeakOf(section.text_at("peak"), _policy(section))
-    return _metric(section, factors)
+    return _metric(section, factors, confined)
 
 
 def _policy(section: Section) -> str:
-    from etude.peak.policies.registry import policy
+    from etude.peak.policies import policy
 
     name = section.text_at("policy", "posterior")
     try:
@@ -131,13 +132,13 @@ def _policy(section: Section) -> str:
     return name
 
 
-def _metric(section: Section, factors: tuple[Factor, ...]) -> MetricOf:
+def _metric(section: Section, factors: tuple[Factor, ...], confined: bool) -> MetricOf:
     command, metric = section.text_at("command"), section.text_at("metric", "elapsed")
     script = section.text_at("script")
     if script and not (section.path.parent / script).is_file():
         section.fail("script", f"[response] script {script}: there is no such file")
     _pattern(section, metric)
-    if command and not any(f"{{{factor.name}}}" in command for factor in factors) and not _confined(section):
+    if command and not any(f"{{{factor.name}}}" in command for factor in factors) and not confined:
         section.fail(
             "command", "[response] command names no factor in braces: it would be the same in all cells"
         )
@@ -169,12 +170,6 @@ def _pattern(section: Section, metric: str) -> None:
         section.fail("pattern", f"[response] pattern is no regular expression: {error}")
     if pattern and found.groups == 0:
         section.fail("pattern", "[response] pattern has no group: expected (…) around the number")
-
-
-def _confined(section: Section) -> bool:
-    """True if some factor is a resource, which has an effect without being named."""
-    whole = document(section.path).section("factor")
-    return any("resource" in whole.section(name).values for name in whole.values)
 
 
 def _factors(section: Section, base: Path) -> tuple[tuple[Factor, ...], dict[str, Resource]]:

@@ -9,16 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from etude.surface.crossover import Crossover, crossovers
 from etude.surface.effects import Interaction, MainEffect, interactions, main_effects
 from etude.surface.factors import Configuration
-from etude.surface.limits import Limit, limits
 from etude.surface.ranges import (
     LITTLE,
     BreakEven,
+    Crossover,
+    Limit,
     Range,
     break_evens,
+    crossovers,
     effective_ranges,
+    limits,
 )
 from etude.surface.surface_result import Estimate, SurfaceResult
 
@@ -138,12 +140,11 @@ def optimum(mapped: SurfaceResult) -> Optimum | None:
     others = [cell for cell in known if cell != best]
     # One-sided, against each of the others: multiple comparisons with the best.
     z = float(special.ndtri(1 - (1 - mapped.confidence) / len(others))) if others else 0.0
-    alike = [
-        cell
-        for cell in others
-        if sign * (filled.log[best] - filled.log[cell])
-        <= z * math.hypot(float(filled.sd[best]), float(filled.sd[cell]))
-    ]
+    alike = []
+    for cell in others:
+        apart, sd = filled.apart(best, cell)
+        if sign * apart <= z * sd:
+            alike.append(cell)
     alike.sort(key=lambda cell: -sign * filled.log[cell])
     return _optimum_of(mapped, best, alike)
 

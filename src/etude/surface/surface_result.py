@@ -1,8 +1,9 @@
-"""A mapped surface: samples, predictions and costs."""
+"""A mapped surface: samples, predictions and costs; and the text of its responses."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -13,7 +14,8 @@ from scipy import special
 
 from etude.surface.factors import Configuration, Floats, Space
 from etude.surface.samples import Sample, State
-from etude.surface.surrogate import Predicted
+from etude.surface.surrogates import Predicted
+from etude.units.formatting import digits, quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,10 @@ class Filled:
         """True for known configurations."""
         return np.asarray(np.isfinite(self.log))
 
+    def apart(self, one: Configuration, other: Configuration) -> tuple[float, float]:
+        """Difference of two configurations' logs, and its sd."""
+        return float(self.log[one] - self.log[other]), math.hypot(float(self.sd[one]), float(self.sd[other]))
+
     def contrast(self, weights: Floats) -> tuple[float, float]:
         """A weighted sum of logs and its sd.
 
@@ -157,3 +163,39 @@ class Filled:
 def z_of(confidence: float, count: int = 1) -> float:
     """Two-sided normal quantile for `count` simultaneous statements (Bonferroni)."""
     return float(special.ndtri(1 - (1 - confidence) / (2 * count)))
+
+
+def value_text(value: float | None, unit: str) -> str:
+    """`512.4/s`, `38.12 ms`; a dash if there is none."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if unit == "1/s":
+        return f"{digits(value)}/s"
+    return quantity(value, unit) if unit in ("s", "B", "B/s") else f"{digits(value)} {unit}".rstrip()
+
+
+def span_text(low: float, high: float, unit: str) -> str:
+    """`493.0/s … 537.0/s`; a question mark for a missing bound."""
+    ends = ["?" if not 0 < end < math.inf else value_text(end, unit) for end in (low, high)]
+    return ends[0] if ends[0] == ends[1] == "?" else f"{ends[0]} … {ends[1]}"
+
+
+def estimate_text(each: Estimate, unit: str) -> str:
+    """Value of a configuration; `> 5,000/s` if it has only a bound."""
+    if each.value is not None:
+        return value_text(each.value, unit)
+    if each.state == "bounded" and each.low > 0 and math.isinf(each.high):
+        return f"> {value_text(each.low, unit)}"
+    if each.state == "bounded" and math.isfinite(each.high):
+        return f"< {value_text(each.high, unit)}" if each.low <= 0 else span_text(each.low, each.high, unit)
+    return "failed"
+
+
+def axis_label(name: str, unit: str) -> str:
+    """`peak rate (1/s)`."""
+    return f"{name} ({unit})" if unit else name
+
+
+def joined(words: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""

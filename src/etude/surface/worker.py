@@ -23,8 +23,8 @@ from etude.osutil.one_thread import one_thread
 from etude.surface import configuration_jobs
 from etude.surface.configuration_jobs import NODE, NodeRequest, read_attempt
 from etude.surface.factors import Space
+from etude.surface.peaks import response_of, simulated_response
 from etude.surface.response import RESOURCES, UNMEASURABLE, Response, failed_sample, measure_configuration
-from etude.surface.response_sources import response_of, simulated_response
 from etude.surface.spec import read_spec
 
 
@@ -79,7 +79,6 @@ def _measure(place: Path) -> None:
 
 
 def _asked(todo: NodeRequest) -> tuple[Response, Mapping[str, Resource], Space, str]:
-    """Response, resources, space and text of SPEC.toml of a request."""
     if todo.simulate:
         system, response = simulated_response(todo.simulate)
         return response, {}, system.space, ""

@@ -18,8 +18,7 @@ import pytest
 from etude.engine import Engine, Launch, Worker
 from etude.probes.executables import find_executables
 from etude.probes.probe import Context, Probe
-from etude.probes.registry import find_probe
-from etude.probes.run_probes import RunProbes
+from etude.probes.run_probes import RunProbes, find_probe
 
 PYTHON = os.path.realpath(sys.executable)
 AT_LEAST_S = 2.0

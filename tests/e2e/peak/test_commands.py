@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from etude.errors import CommandFailed
-from etude.peak.bench import EarlyStop
 from etude.peak.harnesses.spec import read_harness
+from etude.peak.search import EarlyStop
 from etude.peak.task import Trial, TrialRequest
 from etude.peak.window import Window
 from support.real import processes_with

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from etude.peak.bench import Bench, EarlyStop
-from etude.peak.harnesses.spec import parse_harness, read_harness
+from etude.peak.harnesses.spec import read_harness
+from etude.peak.search import Bench, EarlyStop
 from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Trial, TrialRequest
 from etude.peak.window import Window, joined_windows
@@ -72,7 +72,7 @@ def trials(
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """One for all tests: to make a database takes longer than to load it."""
     place = tmp_path_factory.mktemp("postgres")
-    with parse_harness(place / "pgbench.toml", PGBENCH).bench({}, place) as bench:
+    with read_harness(place / "pgbench.toml", PGBENCH).bench({}, place) as bench:
         yield bench
     assert not processes_with(str(place)), "nothing is left running"
     assert not list(Path("/tmp").glob("etude-postgres.*/data/postmaster.pid"))

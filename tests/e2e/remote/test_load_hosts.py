@@ -15,8 +15,8 @@ import pytest
 
 from etude.machine.remote import synchronized_start
 from etude.peak.goal import Criterion
-from etude.peak.harnesses.queues import Queue
-from etude.peak.harnesses.spec import parse_harness
+from etude.peak.harnesses.known_server import Queue
+from etude.peak.harnesses.spec import read_harness
 from etude.peak.task import Trial, TrialRequest
 from etude.peak.window import joined_windows as joined
 from etude.program import engine_path
@@ -108,7 +108,7 @@ def write_hosts(lab: Lab, **environment: str) -> None:
 
 def tried(lab: Lab, load: float, runlength_s: float = 2.0, text: str = "") -> Trial:
     """One trial, outside of a search."""
-    found = parse_harness(lab.directory / "h.toml", text or harness(lab))
+    found = read_harness(lab.directory / "h.toml", text or harness(lab))
     with found.bench({}, lab.directory / "place") as bench:
         return bench.run(TrialRequest(load, runlength_s, "test"), lambda windows: False)
 
@@ -200,7 +200,7 @@ def test_a_host_that_dies_in_mid_trial_makes_it_one_without_load_and_the_next_ha
     lab: Lab, server: None
 ) -> None:
     lab.write(*HOSTS[:2])
-    found = parse_harness(lab.directory / "h.toml", harness(lab))
+    found = read_harness(lab.directory / "h.toml", harness(lab))
     with found.bench({}, lab.directory / "place") as bench:
         good = bench.run(TrialRequest(60.0, 1.0, "test"), lambda windows: False)
 

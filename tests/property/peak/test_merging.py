@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etude.peak.harnesses.load_hosts import MergeReports
 from etude.peak.harnesses.load_report import LoadReport
-from etude.peak.harnesses.merge_reports import MergeReports
 from etude.peak.window import Window, joined_windows
 from etude.results.histograms import Histogram
 

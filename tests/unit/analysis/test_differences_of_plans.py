@@ -7,8 +7,7 @@ import pytest
 from etude.analysis.snapshot_differences import NOT_THERE, as_typed, compare
 from etude.analysis.snapshot_members import members
 from etude.cli.verb_parsers import verb_parser
-from etude.experiment.plan import to_document
-from etude.experiment.plan_defaults import make_plan
+from etude.experiment.plan import make_plan, to_document
 from etude.experiment.test import MetricPattern, Test
 
 TEST = Test(

@@ -18,9 +18,8 @@ import numpy as np
 import pytest
 
 from etude.errors import MachineRefuses
-from etude.peak.bench import Bench, EarlyStop
 from etude.peak.goal import Criterion, Goal
-from etude.peak.policies.policy import DeadlinePolicy
+from etude.peak.search import Bench, DeadlinePolicy, EarlyStop
 from etude.peak.search_store import SearchStore
 from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window

@@ -15,8 +15,7 @@ from etude.machine.resources.table import Quota
 from etude.surface.configuration_jobs import ConfigurationJobs, read_sample
 from etude.surface.map_store import MapStore
 from etude.surface.next_configuration import Visit
-from etude.surface.peaks import PeakRate
-from etude.surface.response_sources import simulated_response
+from etude.surface.peaks import PeakRate, simulated_response
 from support.charting import lines
 from support.fakes import World
 from support.golden import Golden

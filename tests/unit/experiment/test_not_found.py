@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from etude.errors import CommandFailed
-from etude.experiment.plan_defaults import make_plan, make_test
+from etude.experiment.plan import make_plan, make_test
 from etude.experiment.run import run
 from etude.experiment.trial import advice
 from support.fakes import World

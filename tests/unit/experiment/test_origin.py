@@ -12,7 +12,7 @@ import pytest
 from etude.api import make_plan
 from etude.errors import InputError, Interrupted
 from etude.experiment.bench import Event
-from etude.experiment.new_limits import NewLimits
+from etude.experiment.plan import NewLimits
 from etude.experiment.progress import Progress
 from etude.experiment.run import resume, run
 from etude.experiment.test import Test

@@ -16,8 +16,7 @@ from etude.analysis.verdict import verdict
 from etude.analysis.warnings.facts import NoteOnResult
 from etude.api import make_plan, run
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, UsageError
-from etude.experiment.new_limits import NewLimits
-from etude.experiment.plan import Plan
+from etude.experiment.plan import NewLimits, Plan
 from etude.experiment.progress import paired_samples, trials_of
 from etude.experiment.run import resume
 from etude.experiment.test import Test

@@ -12,8 +12,7 @@ from etude.errors import InputError
 from etude.peak.calibrate import FACTORS, Calibration, calibrate, plan, trials_for
 from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.curves import CURVES
-from etude.peak.harnesses.noise import NOISE, QUIET
-from etude.peak.harnesses.simulated import SimulatedServer
+from etude.peak.harnesses.simulated import NOISE, QUIET, SimulatedServer
 from etude.peak.slo_ratio import Reading
 from etude.peak.task import Task, Trial, TrialRequest
 from etude.peak.window import Window

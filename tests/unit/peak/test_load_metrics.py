@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from etude.peak.load_metrics import load_figures
+from etude.peak.slo_ratio import load_figures
 from etude.peak.task import Trial
 from etude.peak.window import Window
 from etude.results.histograms import Histogram

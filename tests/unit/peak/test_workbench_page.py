@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from etude.cli.verb_parsers import verb_parser
-from etude.peak.policies.registry import POLICIES
+from etude.peak.policies import POLICIES
 from etude.peak.task import Kind
 from support.places import DOCS, EXAMPLES
 

@@ -9,8 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etude.probes.accounting import OURS, Account, Readings, Share, account, plain_name
-from etude.probes.processes import TICK_NS, Process, Snapshot
+from etude.probes.accounting import (
+    OURS,
+    TICK_NS,
+    Account,
+    Process,
+    Readings,
+    Share,
+    Snapshot,
+    account,
+    plain_name,
+)
 from etude.probes.taskstats import Exit
 from support.profiles import examples
 from support.simulated_kernel import ENGINE, INIT, KTHREADD, OWN, Kernel

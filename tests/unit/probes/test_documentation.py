@@ -16,8 +16,7 @@ import pytest
 from etude.engine import Engine, Launch, Worker
 from etude.probes.executables import find_executables
 from etude.probes.probe import Context
-from etude.probes.registry import find_probe
-from etude.probes.run_probes import RunProbes
+from etude.probes.run_probes import RunProbes, find_probe
 from support.places import DOCS
 
 DOCUMENT = DOCS / "extending.md"

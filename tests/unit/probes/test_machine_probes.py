@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.probes import disk, energy, interrupts, network, pressure
-from etude.probes.counters import growth, to_ints
 from etude.probes.disk import Disk
 from etude.probes.energy import Energy
 from etude.probes.interrupts import Interrupts
@@ -22,7 +21,7 @@ from etude.probes.memory import Memory
 from etude.probes.network import Network
 from etude.probes.others import machine_ticks
 from etude.probes.pressure import Pressure
-from etude.probes.probe import Context, ProbeFailed, Reading
+from etude.probes.probe import Context, ProbeFailed, Reading, growth, to_ints
 from support.golden import Golden
 
 Lay = Callable[[Mapping[str, str]], Path]

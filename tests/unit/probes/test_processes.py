@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from etude.osutil.processes import TICKS_PER_S
-from etude.probes.processes import Process, parse_schedstat, read_processes
+from etude.probes.accounting import Process, parse_schedstat, read_processes
 
 Lay = Callable[[Mapping[str, str]], Path]
 

@@ -12,7 +12,7 @@ import pytest
 from etude.errors import UsageError
 from etude.probes.disk import Disk
 from etude.probes.memory import Memory
-from etude.probes.registry import GROUP, find_probe, known_probes
+from etude.probes.run_probes import GROUP, find_probe, known_probes
 from etude.results.model import METRICS
 from support.places import ROOT
 

@@ -16,8 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from etude.probes import taskstats
-from etude.probes.processes import KERNEL_TICK_NS
 from etude.probes.taskstats import (
+    KERNEL_TICK_NS,
     Exit,
     ExitRecords,
     Message,

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from etude.errors import InputError, MachineRefuses, UsageError
 from etude.experiment.session import new_directory
-from etude.peak.record import locked_directory
+from etude.peak.record import Record, open_record
 from etude.results import writer as writer_module
 from etude.results.blocks import Block, TrialBlock, read_blocks
 from etude.results.reader import read_measurements
@@ -68,7 +68,10 @@ def test_a_results_directory_that_disappears_is_noticed_at_the_next_trial(
 
 @pytest.mark.parametrize(
     "make",
-    [lambda path: new_directory(path, "a"), lambda path: locked_directory(path).__enter__()],
+    [
+        lambda path: new_directory(path, "a"),
+        lambda path: open_record(path, Record, Record.begin_session).__enter__(),
+    ],
     ids=["run", "search"],
 )
 def test_a_directory_that_is_not_utf_8_is_refused(make: Callable[[Path], object], tmp_path: Path) -> None:

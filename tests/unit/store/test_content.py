@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from etude.api import make_plan, run
 from etude.errors import InputError, UsageError
-from etude.experiment.new_limits import NewLimits
+from etude.experiment.plan import NewLimits
 from etude.experiment.run import extend, resume
 from etude.experiment.test import Test
 from etude.peak.goal import Criterion, Goal

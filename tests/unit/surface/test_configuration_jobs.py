@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from etude.cluster.pool.job import JobEnd
 from etude.errors import InputError
-from etude.experiment.plan_defaults import make_plan
+from etude.experiment.plan import make_plan
 from etude.experiment.run import run
 from etude.experiment.test import Test
 from etude.surface.configuration_jobs import (

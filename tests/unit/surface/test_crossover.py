@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from etude.present.sentences.surface import crossover_text
-from etude.surface.crossover import crossovers, level_crossovers
 from etude.surface.factors import Factor
+from etude.surface.ranges import crossovers, level_crossovers
 from support.made_surfaces import DISKS, NFSDS, Z, surface
 
 TWO = Factor("fs", "categorical", ("ext4", "xfs"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from etude.present.sentences.surface import limit_text, limits_text
-from etude.surface.limits import limits
+from etude.surface.ranges import limits
 from support.golden import Golden
 from support.made_surfaces import DISKS, FS, NFSDS, power, soft_minimum, surface
 

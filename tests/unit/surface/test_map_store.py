@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import CommandFailed, InputError
-from etude.experiment.plan_defaults import make_plan
+from etude.experiment.plan import make_plan
 from etude.results.reader import load_results
 from etude.surface.factors import Configuration, Factor, Space
 from etude.surface.map_store import MapDefinition, MapStore, define_map, open_map

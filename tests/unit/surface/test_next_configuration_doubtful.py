@@ -7,7 +7,7 @@ import pytest
 
 from etude.surface.next_configuration import outlier_index, outlier_indices
 from etude.surface.samples import Sample, known_samples
-from etude.surface.surrogate import Predicted
+from etude.surface.surrogates import Predicted
 from etude.surface.surrogates.selection import Choice
 
 CELLS = [(n,) for n in range(10)]

@@ -7,13 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etude.surface.cost_model import expected_cost
 from etude.surface.factors import Configuration, Factor, Space, distance, farthest_configuration
-from etude.surface.plans import next_sample
+from etude.surface.plans import expected_cost, next_sample
 from etude.surface.samples import KnownResponses, Sample
-from etude.surface.surrogates.gp_linear_mean import GpLinearMean
-from etude.surface.surrogates.process import Data, Process
-from etude.surface.surrogates.selection import Gaussian, SelectedSurrogate, subsample
+from etude.surface.surrogates.process import Data, Gaussian, GpLinearMean, Process
+from etude.surface.surrogates.selection import SelectedSurrogate, subsample
 from support.profiles import examples
 
 GRID = Space(

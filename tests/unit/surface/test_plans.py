@@ -11,9 +11,9 @@ from etude.surface import plans
 from etude.surface.factors import Factor, Space
 from etude.surface.plans import START, d_optimal, full, next_sample, one_factor
 from etude.surface.samples import KnownResponses
-from etude.surface.surrogate import Predicted
+from etude.surface.surrogates import Predicted
+from etude.surface.surrogates.process import Gaussian
 from etude.surface.surrogates.quadratic import terms
-from etude.surface.surrogates.selection import Gaussian
 from support.profiles import examples
 
 GRID = Space(

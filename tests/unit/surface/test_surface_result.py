@@ -12,7 +12,7 @@ from etude.present.sentences.surface import cost_text, summary_lines
 from etude.surface.samples import Sample
 from etude.surface.summary import accuracy, cost_summary, summarise
 from etude.surface.surface_result import Cost
-from etude.surface.surrogate import Predicted
+from etude.surface.surrogates import Predicted
 from support.golden import Golden
 from support.made_surfaces import DISKS, FS, NFSDS, power, surface
 

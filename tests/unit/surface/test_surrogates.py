@@ -11,10 +11,10 @@ from etude.surface.factors import Factor, Space
 from etude.surface.plans import CovarianceFit, next_sample
 from etude.surface.samples import KnownResponses
 from etude.surface.simulated import REFERENCE, SimulatedSurface
-from etude.surface.surrogate import Predicted
-from etude.surface.surrogates.process import Data, Prior, _regret, fitted, widened
+from etude.surface.surrogates import Predicted
+from etude.surface.surrogates.process import Data, Gaussian, Prior, _regret, fitted, widened
 from etude.surface.surrogates.quadratic import Quadratic, terms
-from etude.surface.surrogates.selection import Gaussian, SelectedSurrogate, cross_validate
+from etude.surface.surrogates.selection import SelectedSurrogate, cross_validate
 from etude.surface.surrogates.softmin import Limits, SoftMinimum
 from support.profiles import examples
 

@@ -1,6 +1,6 @@
 //! A URL of HTTP: where to connect, and what to send.
 //!
-//! `etude peak --url` reads the same (src/etude/peak/harnesses/http_url.py); `tests/data/vectors/urls.jsonl` holds both
+//! `etude peak --url` reads the same (src/etude/peak/harnesses/harness_text.py); `tests/data/vectors/urls.jsonl` holds both
 //! to it.
 
 use std::io;

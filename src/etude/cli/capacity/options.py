@@ -8,7 +8,7 @@ import re
 from etude.cli import parser as kinds
 from etude.cli.capacity.peak_harness import add_harness_options
 from etude.cli.shared_options import FORMATS, add_budget, add_like, add_pool
-from etude.peak.limits import LONGEST_S
+from etude.peak import LONGEST_S
 
 PEAK = """\
 Find the highest load that a server bears: the peak rate, with a stated confidence, at the least benchmarking time.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from etude.cli import parser as kinds
 from etude.errors import InputError, MachineRefuses, UsageError
 from etude.osutil.one_thread import one_thread
-from etude.peak.limits import LONGEST_S, MOST_PIECES
+from etude.peak import LONGEST_S, MOST_PIECES
 
 if TYPE_CHECKING:
     from etude.peak.sources import Source
@@ -164,7 +164,7 @@ def resolve_host(options: argparse.Namespace) -> None:
     """
     if options.url is None or options.ready or options.start or options.hosts:
         return
-    from etude.peak.harnesses.http_url import http_url
+    from etude.peak.harnesses.harness_text import http_url
 
     http_url(options.url).resolve()
 

@@ -15,7 +15,7 @@ from etude.osutil.end_signals import ending_by_signals
 from etude.peak import calibrate as calibrating
 from etude.peak import rehearse as rehearsing
 from etude.peak.harnesses.curves import CURVES
-from etude.peak.policies.registry import policy
+from etude.peak.policies import policy
 from etude.peak.rehearse import Place, bench_model_like
 from etude.peak.search_store import SearchSpec, SearchStore, open_store
 from etude.peak.sources import Source, simulated_curves

@@ -14,11 +14,9 @@ from etude.cli.shared_options import pool_of
 from etude.errors import EtudeError
 from etude.experiment.session import new_directory
 from etude.osutil.end_signals import ending_by_signals, naming_results
-from etude.peak.bench import Bench, ObservedBench, PacedBench
-from etude.peak.policies.policy import Policy, with_deadline
-from etude.peak.policies.registry import policy
+from etude.peak.policies import policy
 from etude.peak.record import Record
-from etude.peak.search import search
+from etude.peak.search import Bench, ObservedBench, PacedBench, Policy, search, with_deadline
 from etude.peak.search_store import SearchSpec, SearchStore, open_store
 from etude.peak.sources import Source
 from etude.peak.task import Answer, Trial, TrialRequest

@@ -14,7 +14,7 @@ from etude.present.terminal import Terminal
 from etude.present.to_json import print_json
 from etude.present.to_terminal import show
 from etude.surface import rehearsal
-from etude.surface.response_sources import source_of
+from etude.surface.peaks import source_of
 from etude.surface.spec import MetricOf, read_spec
 
 FORMAT, VERSION = "etude-surface", 1

@@ -29,9 +29,8 @@ from etude.surface.distributed_map import DistributedDisplay, run_map_over_pool
 from etude.surface.map_store import MapDefinition, MapStore, define_map, open_map
 from etude.surface.metric import Metric
 from etude.surface.next_configuration import Rules, contradiction
-from etude.surface.peaks import PeakRate
+from etude.surface.peaks import PeakRate, response_of, simulated_response
 from etude.surface.response import Response
-from etude.surface.response_sources import response_of, simulated_response
 from etude.surface.run_map import Display, MapBudget, run_map
 from etude.surface.spec import read_spec
 from etude.units.formatting import counted

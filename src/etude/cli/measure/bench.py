@@ -18,9 +18,7 @@ from etude.cli.shared_options import pool_of
 from etude.errors import UsageError
 from etude.escaping import unescaped
 from etude.experiment.bench import Event
-from etude.experiment.new_limits import NewLimits
-from etude.experiment.plan import check_resumes
-from etude.experiment.plan_defaults import BUDGET_S, make_plan
+from etude.experiment.plan import BUDGET_S, NewLimits, check_resumes, make_plan
 from etude.experiment.progress import Progress
 from etude.experiment.run import resume
 from etude.experiment.run import run as run_plan

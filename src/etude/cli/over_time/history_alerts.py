@@ -9,7 +9,7 @@ from pathlib import Path
 
 from etude.analysis.verdict import verdict
 from etude.errors import InputError, UsageError
-from etude.experiment.plan_defaults import make_plan
+from etude.experiment.plan import make_plan
 from etude.experiment.run import run
 from etude.experiment.test import make_test
 from etude.history.backtest import LEAST, backtest, borne_out, is_current, keep

@@ -1,1 +1,1 @@
-"""Benches: they start a system, offer load and report windows (interface: `peak/bench.py`)."""
+"""Benches: they start a system, offer load and report windows (interface: `Bench` of `peak/search.py`)."""

@@ -17,7 +17,6 @@ from etude.cluster.pool.allocation import Node
 from etude.errors import CommandFailed, MachineRefuses
 from etude.machine.leftovers import Orphans, stop
 from etude.machine.resources.cgroup_limit import oom_kills
-from etude.peak.bench import EarlyStop
 from etude.peak.bottleneck import Effort, Generator, busy_share, effort_line, find_bottleneck
 from etude.peak.harnesses import processes
 from etude.peak.harnesses.load_hosts import LoadHosts
@@ -34,6 +33,7 @@ from etude.peak.harnesses.processes import Command
 from etude.peak.harnesses.readers import ReaderOf
 from etude.peak.harnesses.tools.sysbench import checkpoints
 from etude.peak.machine_state import counters, state_between
+from etude.peak.search import EarlyStop
 from etude.peak.task import Ended, GeneratorPart, Task, Trial, TrialRequest
 from etude.toml_config import line_of
 
@@ -90,8 +90,6 @@ def has_run_length(load: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run of the load command within a trial."""
-
     load: float
     length_s: float
     left_out_s: float = 0.0
@@ -101,7 +99,6 @@ class _Run:
 
 
 def _runs(commands: Commands, request: TrialRequest) -> list[_Run]:
-    """The runs of a trial, after a separate warm-up."""
     within_s = 0.0 if commands.warms_up_apart else commands.warmup_s
     if commands.pieces == 1:
         return [_Run(request.load, request.runlength_s + within_s, within_s)]
@@ -110,41 +107,35 @@ def _runs(commands: Commands, request: TrialRequest) -> list[_Run]:
     return [replace(run, number=number) for number, run in enumerate([*warm_up, *pieces])]
 
 
+@dataclass(eq=False)
 class CommandBench:
-    """Makes trials inside a `with` block (peak/bench.py)."""
+    """Makes trials inside a `with` block (peak/search.py)."""
 
-    def __init__(
-        self,
-        path: Path,
-        commands: Commands,
-        filled: Callable[[str], str],
-        reader: ReaderOf,
-        generator: Generator,
-        task: Task,
-        place: Path,
-        *,
-        closed: bool = False,
-        window_s: float = 1.0,
-        within: Sequence[str] = (),
-        groups: Sequence[str] = (),
-        node: Node | None = None,
-        hosts: LoadHosts | None = None,
-    ) -> None:
-        """`within`: command prefix that confines the system; `groups`: cgroups of the system under it. `node`: node of
-        the system; None: this machine. `hosts`: hosts of the load command; None: this machine."""
-        self.path, self.commands, self.filled, self.reader = path, commands, filled, reader
-        self.generator, self.task, self.place = generator, task, place
-        self.closed, self.window_s, self.within = closed, window_s, tuple(within)
-        self.groups = tuple(groups)
-        self.node, self.hosts = node, hosts
-        self.made = 0
-        self.worked = False
-        """True once a load command has reported something: later failures are the system's."""
-        self._system: Command | None = None
-        self._up = False
-        self._orphans: Orphans | None = None
-        self._heard = processes.last_line(None)
-        """Last output line of the last command other than start and load."""
+    path: Path
+    commands: Commands
+    filled: Callable[[str], str]
+    reader: ReaderOf
+    generator: Generator
+    task: Task
+    place: Path
+    closed: bool = False
+    window_s: float = 1.0
+    within: Sequence[str] = ()
+    """Command prefix that confines the system."""
+    groups: Sequence[str] = ()
+    """Cgroups of the system under it."""
+    node: Node | None = None
+    """Node of the system; None: this machine."""
+    hosts: LoadHosts | None = None
+    """Hosts of the load command; None: this machine."""
+    made: int = 0
+    worked: bool = False
+    """True once a load command has reported something: later failures are the system's."""
+    _system: Command | None = None
+    _up: bool = False
+    _orphans: Orphans | None = None
+    _heard: str = "it said nothing"
+    """Last output line of the last command other than start and load."""
 
     def __enter__(self) -> CommandBench:
         # A killed search may have left processes running in this directory.
@@ -242,7 +233,6 @@ class CommandBench:
         )
 
     def _shares(self, load: float) -> list[Share]:
-        """Load of each generator."""
         if self.hosts is None:
             return [Share("", load)]
         return self.hosts.shares(load, whole=self.task.whole)
@@ -362,7 +352,6 @@ class CommandBench:
         return self.filled(line)
 
     def _start(self) -> None:
-        """Start the system and wait until it is ready."""
         if self.commands.start:
             start = self.filled(self.commands.start)
             if self.node is not None:
@@ -400,7 +389,8 @@ class CommandBench:
         """ "ready": the system accepts load again; "busy": its queues have not drained; "gone": it has ended."""
         if not self._alive():
             return "gone"
-        if not self._drained():
+        drain = self.commands.drain
+        if drain and self._command(drain, self.commands.drain_timeout_s) != 0:
             return "busy"
         return "ready" if self._ready(self.commands.ready_timeout_s) else "gone"
 
@@ -415,11 +405,6 @@ class CommandBench:
         """Drain the system's output: a full pipe would block it."""
         for _ in processes.error_text(self._system, 0.0) if self._system else ():
             pass
-
-    def _drained(self) -> bool:
-        if not self.commands.drain:
-            return True
-        return self._command(self.commands.drain, self.commands.drain_timeout_s) == 0
 
     def _command(self, line: str, within_s: float) -> int | None:
         """Exit status of a command of the system; None if it timed out and was ended."""
@@ -469,5 +454,4 @@ class CommandBench:
 
 
 def _noted(generator: Generator, share: Share, effort: Effort) -> str:
-    """A generator's effort in one line, prefixed with the host if there are several."""
     return f"{share.host}: {effort_line(generator, effort)}" if share.host else effort_line(generator, effort)

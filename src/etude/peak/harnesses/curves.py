@@ -7,11 +7,10 @@ server answers within 40 ms on average, and no answer takes longer than 2 s.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Protocol
 
 import numpy as np
 from scipy.optimize import brentq
@@ -22,177 +21,106 @@ LIMIT_MS = 40.0
 LONGEST_MS = 2000.0
 """Upper bound of responses: clients time out."""
 
-
-class Curve(Protocol):
-    """Mean response against load."""
-
-    @property
-    def name(self) -> str:
-        """Name on the command line."""
-        ...
-
-    def response_s(self, rho: float) -> float:
-        """Mean response at load factor `rho` ≥ 0, s; 0.040 at 1."""
-        ...
+COLLAPSE = 1.08
+"""Load factor beyond which the thrashing server answers less."""
 
 
-@dataclass(frozen=True, slots=True)
-class MM1:
+def mm1(rho: float) -> float:
     """M/M/1 queue, as in the paper's model: R = 1/(a - bρ)."""
-
-    name: str = "mm1"
-    idle_ms: float = 4.24
-
-    def response_s(self, rho: float) -> float:
-        a = 1 / self.idle_ms
-        left = a - (a - 1 / LIMIT_MS) * rho
-        return _seconds(1 / left if left > 0 else math.inf)
+    a = 1 / 4.24
+    left = a - (a - 1 / LIMIT_MS) * rho
+    return _seconds(1 / left if left > 0 else math.inf)
 
 
-@dataclass(frozen=True, slots=True)
-class MMc:
+def mmc(rho: float) -> float:
     """M/M/c queue (Erlang C)."""
-
-    name: str = "mmc"
-    idle_ms: float = 2.5
-    workers: int = 4
-
-    def response_s(self, rho: float) -> float:
-        return _seconds(_mmc(self.idle_ms, self.workers, rho * _busy_at_peak(self.idle_ms, self.workers)))
+    return _seconds(_mmc(2.5, 4, rho * _busy_at_peak(2.5, 4)))
 
 
-@dataclass(frozen=True, slots=True)
-class Knee:
+def knee(rho: float) -> float:
     """Almost linear up to the peak, then a wall."""
-
-    name: str = "knee"
-    idle_ms: float = 3.0
-
-    def response_s(self, rho: float) -> float:
-        wall = LIMIT_MS - 1.5 * self.idle_ms
-        return _seconds(self.idle_ms * (1 + rho / 2) + wall * min(rho, 10.0) ** 40)
+    idle_ms = 3.0
+    wall = LIMIT_MS - 1.5 * idle_ms
+    return _seconds(idle_ms * (1 + rho / 2) + wall * min(rho, 10.0) ** 40)
 
 
-@dataclass(frozen=True, slots=True)
-class Ramp:
+def ramp(rho: float) -> float:
     """Slow rise: 1 % more load costs little more than 1 % more response."""
-
-    name: str = "ramp"
-    idle_ms: float = 6.0
-
-    def response_s(self, rho: float) -> float:
-        return _seconds(self.idle_ms + (LIMIT_MS - self.idle_ms) * rho**1.5)
+    idle_ms = 6.0
+    return _seconds(idle_ms + (LIMIT_MS - idle_ms) * rho**1.5)
 
 
 # The following curves belong to no family that a policy fits.
 
 
-@dataclass(frozen=True, slots=True)
-class Cache:
+def cache(rho: float) -> float:
     """Step at three quarters of the peak, where the working set exceeds a cache, before the rise."""
-
-    name: str = "cache"
-
-    def response_s(self, rho: float) -> float:
-        rise = LIMIT_MS - 6.5 - 12.0 * _logistic(0.25 / 0.02)
-        return _seconds(5.0 + 1.5 * rho + 12.0 * _logistic((rho - 0.75) / 0.02) + rise * min(rho, 10.0) ** 12)
+    rise = LIMIT_MS - 6.5 - 12.0 * _logistic(0.25 / 0.02)
+    return _seconds(5.0 + 1.5 * rho + 12.0 * _logistic((rho - 0.75) / 0.02) + rise * min(rho, 10.0) ** 12)
 
 
-@dataclass(frozen=True, slots=True)
-class Priority:
+def priority(rho: float) -> float:
     """M/G/1 with batch work of higher priority: Cobham's waiting time of the second of two classes.
 
     A quarter of the time goes to batch jobs; services of 4 ms, their squared coefficient of variation 4.
     """
-
-    name: str = "priority"
-
-    def response_s(self, rho: float) -> float:
-        return _seconds(_second_class(rho * _priority_at_peak()))
+    return _seconds(_second_class(rho * _priority_at_peak()))
 
 
-@dataclass(frozen=True, slots=True)
-class Pieces:
+def pieces(rho: float) -> float:
     """Piecewise linear, like a server that switches modes."""
-
-    name: str = "pieces"
-
-    def response_s(self, rho: float) -> float:
-        loads = (0.0, 0.40, 0.85, 1.05, 1.20, 1.50)
-        return _seconds(float(np.interp(rho, loads, (7.0, 9.0, 16.0, 48.0, 200.0, LONGEST_MS))))
+    loads = (0.0, 0.40, 0.85, 1.05, 1.20, 1.50)
+    return _seconds(float(np.interp(rho, loads, (7.0, 9.0, 16.0, 48.0, 200.0, LONGEST_MS))))
 
 
-@dataclass(frozen=True, slots=True)
-class Plateaus:
+def plateaus(rho: float) -> float:
     """Hockey stick with a second plateau: flat, a rise to half the limit, flat again, and the blade."""
-
-    name: str = "plateaus"
-
-    def response_s(self, rho: float) -> float:
-        blade = LIMIT_MS - 8.0 - 16.0 * _logistic(0.4 / 0.03)
-        bend = max(rho - 0.9, 0.0) / 0.1
-        return _seconds(6.0 + 2.0 * rho + 16.0 * _logistic((rho - 0.6) / 0.03) + blade * bend**2)
+    blade = LIMIT_MS - 8.0 - 16.0 * _logistic(0.4 / 0.03)
+    bend = max(rho - 0.9, 0.0) / 0.1
+    return _seconds(6.0 + 2.0 * rho + 16.0 * _logistic((rho - 0.6) / 0.03) + blade * bend**2)
 
 
-@dataclass(frozen=True, slots=True)
-class Logistic:
+def logistic(rho: float) -> float:
     """Logistic curve with a plateau of 160 ms above the peak: a bounded queue."""
-
-    name: str = "logistic"
-
-    def response_s(self, rho: float) -> float:
-        width, low, high = 0.06, 5.0, 160.0
-        share = (LIMIT_MS - low) / (high - low)
-        middle = 1 - width * math.log(share / (1 - share))
-        return _seconds(low + (high - low) * _logistic((rho - middle) / width))
+    width, low, high = 0.06, 5.0, 160.0
+    share = (LIMIT_MS - low) / (high - low)
+    middle = 1 - width * math.log(share / (1 - share))
+    return _seconds(low + (high - low) * _logistic((rho - middle) / width))
 
 
-@dataclass(frozen=True, slots=True)
-class Exponential:
+def exponential(rho: float) -> float:
     """Exponential growth without a pole."""
-
-    name: str = "exponential"
-    idle_ms: float = 5.0
-
-    def response_s(self, rho: float) -> float:
-        return _seconds(self.idle_ms * math.exp(min(rho, 20.0) * math.log(LIMIT_MS / self.idle_ms)))
+    idle_ms = 5.0
+    return _seconds(idle_ms * math.exp(min(rho, 20.0) * math.log(LIMIT_MS / idle_ms)))
 
 
-@dataclass(frozen=True, slots=True)
-class Batching:
-    """Waits for batches to fill at low load, like interrupt moderation: response falls before it rises."""
-
-    name: str
-    timer_ms: float
-
-    def response_s(self, rho: float) -> float:
-        a, decay = 1 / 4.24, 0.12
-        at_peak = LIMIT_MS - self.timer_ms * math.exp(-1 / decay)
-        left = a - (a - 1 / at_peak) * rho
-        return _seconds(self.timer_ms * math.exp(-rho / decay) + (1 / left if left > 0 else math.inf))
+def non_monotone(rho: float) -> float:
+    """Waits of 30 ms for batches to fill at low load, like interrupt moderation: response falls before it rises."""
+    return _batching(30.0, rho)
 
 
-@dataclass(frozen=True, slots=True)
-class Hump:
+def non_monotone_low(rho: float) -> float:
+    """Same with 80 ms: over the limit at the lowest loads."""
+    return _batching(80.0, rho)
+
+
+def _batching(timer_ms: float, rho: float) -> float:
+    a, decay = 1 / 4.24, 0.12
+    at_peak = LIMIT_MS - timer_ms * math.exp(-1 / decay)
+    left = a - (a - 1 / at_peak) * rho
+    return _seconds(timer_ms * math.exp(-rho / decay) + (1 / left if left > 0 else math.inf))
+
+
+def hump(rho: float) -> float:
     """Hump above the limit at half the peak, fine above it: a governor that raises the clock only at higher load."""
-
-    name: str
-
-    def response_s(self, rho: float) -> float:
-        return _seconds(1e3 * MM1().response_s(rho) + 50.0 * math.exp(-(((rho - 0.55) / 0.05) ** 2)))
+    return _seconds(1e3 * mm1(rho) + 50.0 * math.exp(-(((rho - 0.55) / 0.05) ** 2)))
 
 
-@dataclass(frozen=True, slots=True)
-class CollapsingThroughput:
-    """Beyond `collapse` fewer and fewer requests are answered, but quickly: their mean alone would look fine again."""
-
-    name: str
-    collapse: float
-
-    def response_s(self, rho: float) -> float:
-        worst = MM1().response_s(min(rho, self.collapse))
-        fewer = min(self.collapse / max(rho, 1e-9), 1.0)
-        return max(worst * math.pow(fewer, 6), min(worst, 0.015))
+def thrashing(rho: float) -> float:
+    """Beyond `COLLAPSE` fewer and fewer requests are answered, but quickly: their mean alone would look fine again."""
+    worst = mm1(min(rho, COLLAPSE))
+    fewer = min(COLLAPSE / max(rho, 1e-9), 1.0)
+    return max(worst * math.pow(fewer, 6), min(worst, 0.015))
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,20 +166,14 @@ class ServerBehaviour:
 
 
 @dataclass(frozen=True, slots=True)
-class CurveWithBehaviour:
-    """A curve of means over all effects of the behaviour."""
+class Curve:
+    """Mean response against load, over all effects of the server's behaviour."""
 
     name: str
-    curve: Curve
-    behaviour: ServerBehaviour
-
-    def response_s(self, rho: float) -> float:
-        return self.curve.response_s(rho)
-
-
-def behaviour_of(curve: Curve) -> ServerBehaviour:
-    """Behaviour of a curve; the defaults for a plain one."""
-    return curve.behaviour if isinstance(curve, CurveWithBehaviour) else ServerBehaviour()
+    """Name on the command line."""
+    response_s: Callable[[float], float]
+    """Mean response at a load factor ρ ≥ 0, s; 0.040 at 1."""
+    behaviour: ServerBehaviour = ServerBehaviour()
 
 
 def _named(*curves: Curve) -> Mapping[str, Curve]:
@@ -259,17 +181,17 @@ def _named(*curves: Curve) -> Mapping[str, Curve]:
 
 
 CURVES = _named(
-    MM1(),
-    MMc(),
-    Knee(),
-    Ramp(),
-    CurveWithBehaviour("tail", MM1(), ServerBehaviour(stalls=Stalls(0.03, 4.0, 1.7, 60.0))),
-    Cache(),
-    Priority(),
-    Pieces(),
-    Plateaus(),
-    Logistic(),
-    Exponential(),
+    Curve("mm1", mm1),
+    Curve("mmc", mmc),
+    Curve("knee", knee),
+    Curve("ramp", ramp),
+    Curve("tail", mm1, ServerBehaviour(stalls=Stalls(0.03, 4.0, 1.7, 60.0))),
+    Curve("cache", cache),
+    Curve("priority", priority),
+    Curve("pieces", pieces),
+    Curve("plateaus", plateaus),
+    Curve("logistic", logistic),
+    Curve("exponential", exponential),
 )
 """Curves that rise with the load. Policies fit the first five families, not the others."""
 
@@ -278,15 +200,15 @@ FAMILIES = ("mm1", "mmc", "knee", "ramp", "tail")
 
 TROUBLED = _named(
     # One window in twenty carries half of the mean; one in seventy carries two fifths.
-    CurveWithBehaviour("stalling", MM1(), ServerBehaviour(stalls=Stalls(0.05, 40.0, 2.5, 100.0))),
-    CurveWithBehaviour("stalling-rarely", MM1(), ServerBehaviour(stalls=Stalls(0.015, 120.0, 2.5, 85.0))),
-    CurveWithBehaviour("thrashing", CollapsingThroughput("thrashing", 1.08), ServerBehaviour(collapse=1.08)),
-    Batching("non-monotone", 30.0),
-    Batching("non-monotone-low", 80.0),
-    Hump("hump"),
-    CurveWithBehaviour("hysteretic", MM1(), ServerBehaviour(slow=Slow(1.05, 1.5, 1200.0))),
-    CurveWithBehaviour("bimodal", MM1(), ServerBehaviour(slow_share=0.3, slow_factor=1.6)),
-    CurveWithBehaviour("drifting", MM1(), ServerBehaviour(falls_per_h=0.2)),
+    Curve("stalling", mm1, ServerBehaviour(stalls=Stalls(0.05, 40.0, 2.5, 100.0))),
+    Curve("stalling-rarely", mm1, ServerBehaviour(stalls=Stalls(0.015, 120.0, 2.5, 85.0))),
+    Curve("thrashing", thrashing, ServerBehaviour(collapse=COLLAPSE)),
+    Curve("non-monotone", non_monotone),
+    Curve("non-monotone-low", non_monotone_low),
+    Curve("hump", hump),
+    Curve("hysteretic", mm1, ServerBehaviour(slow=Slow(1.05, 1.5, 1200.0))),
+    Curve("bimodal", mm1, ServerBehaviour(slow_share=0.3, slow_factor=1.6)),
+    Curve("drifting", mm1, ServerBehaviour(falls_per_h=0.2)),
 )
 """Curves that one peak rate describes badly. *non-monotone-low* is over the limit at its lowest loads, *hump* at about
 half its peak; λ* is the highest load at which the limit is met."""

@@ -1,4 +1,8 @@
-"""Text of a harness file for one server or load command, from the options of `etude peak`."""
+"""Text of a harness file for one server or load command, from the options of `etude peak`.
+
+URLs are in the grammar of `etude load --url`, whose parser in the engine is engine/load/load/src/url.rs;
+`tests/data/vectors/urls.jsonl` tests both.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,14 @@ import difflib
 import json
 import re
 import shlex
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import AddressValueError, IPv6Address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from etude.errors import UsageError
-from etude.peak.harnesses.http_url import HttpUrl, http_url
+from etude.errors import MachineRefuses, UsageError
 from etude.peak.harnesses.readers import FIGURES, PRINTED, TOOLS
 from etude.peak.harnesses.spec import COUNTS, PERCENTILES
 from etude.units.parsing import TIME
@@ -210,3 +215,58 @@ def _toml(value: str | float) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return f"{value:.12g}"
+
+
+EXPECTED = "expected http://HOST[:PORT][/PATH] in characters of RFC 3986, others as %XX"
+
+_URL = re.compile(
+    r"(?i:http)://"
+    r"(?P<host>[A-Za-z0-9._-]+|\[(?P<address>[0-9A-Fa-f:.]+)(?:%[A-Za-z0-9._~-]+)?\])"
+    r"(?::0*(?P<port>[1-9][0-9]{0,4}))?"
+    r"(?P<path>[/?][A-Za-z0-9._~:/?\[\]@!$&'()*+,;=%-]*)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpUrl:
+    """Parts of a URL."""
+
+    text: str
+    host: str
+    """Host part of the URL: an IPv6 address keeps its brackets."""
+    port: int
+    path: str
+    """Path from its `/`, with the query."""
+
+    @property
+    def bare_host(self) -> str:
+        """The host without brackets, for a resolver."""
+        return self.host.removeprefix("[").removesuffix("]")
+
+    def resolve(self) -> None:
+        """Raises MachineRefuses if the host has no address on this machine."""
+        try:
+            socket.getaddrinfo(self.bare_host.encode(), self.port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise MachineRefuses(
+                f"--url {self.text}: {self.bare_host} has no address: {error.strerror}; correct the name, or make "
+                "it known to this machine"
+            ) from None
+
+
+def http_url(text: str) -> HttpUrl:
+    """Parts of a URL. Raises UsageError."""
+    match = _URL.fullmatch(text)
+    port = int(match["port"] or 80) if match else 0
+    if match is None or port >= 1 << 16 or not _is_address(match["address"]):
+        raise UsageError(f"--url {text!r}: {EXPECTED}")
+    path = match["path"] or "/"
+    return HttpUrl(text, match["host"], port, path if path.startswith("/") else f"/{path}")
+
+
+def _is_address(text: str | None) -> bool:
+    """True for None or a valid IPv6 address (the text inside the brackets)."""
+    try:
+        return text is None or bool(IPv6Address(text).packed)
+    except AddressValueError:
+        return False

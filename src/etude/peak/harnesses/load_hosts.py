@@ -10,14 +10,13 @@ import math
 import os
 import selectors
 import shlex
-import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from etude.engine import EngineLost, Launch, Worker
 from etude.errors import MachineRefuses
@@ -27,7 +26,9 @@ from etude.machine.remote.link import SLACK_S
 from etude.machine.remote.synchronized_start import Part, TrialEnd, run_together
 from etude.peak.harnesses.load_report import LoadReport, Reader, Unreadable
 from etude.peak.harnesses.load_run import Share, Used, one_line
-from etude.peak.harnesses.merge_reports import MergeReports
+from etude.peak.harnesses.processes import how_ended
+from etude.peak.window import Window, joined_windows
+from etude.results.histograms import joined
 
 OVERLAP = 0.90
 """Share of the longest host's run in which all hosts must offer load."""
@@ -64,8 +65,6 @@ class _Cancel:
 
 @dataclass(eq=False)
 class _Following:
-    """Output of the command of one host."""
-
     host: Host
     reader: Reader
     process: subprocess.Popen[bytes]
@@ -141,11 +140,8 @@ class LoadHosts:
         most_s: float,
         grace_s: float,
     ) -> HostsRun:
-        """Start one line on each of the first hosts at a common instant.
-
-        Raises:
-            MachineRefuses: a host is lost and cannot be reconnected.
-        """
+        """Start one line on each of the first hosts at a common instant. Raises MachineRefuses: a host is lost and
+        cannot be reconnected."""
         hosts = self._hosts[: len(lines)]
         for host in hosts:
             self._connect(host)
@@ -221,7 +217,6 @@ class HostsRun:
         return found
 
     def end(self, grace_s: float) -> None:
-        """End what still runs on the hosts, and wait for it."""
         if self._thread.is_alive():
             self._cancel.set()
             self._thread.join(grace_s + _JOIN_S)
@@ -337,17 +332,9 @@ def _failure(part: Part) -> str:
             return f"{who} did not end in time"
         if row["cancelled"]:
             continue
-        if row["signal"]:
-            return f"{who} was ended by {_signal(row['signal'])}: {said}"
-        if row["exit_status"]:
-            return f"{who} ended with {row['exit_status']}: {said}"
+        if status := -row["signal"] if row["signal"] else row["exit_status"]:
+            return f"{who} {how_ended(status)}: {said}"
     return ""
-
-
-def _signal(number: int) -> str:
-    with suppress(ValueError):
-        return signal.Signals(number).name
-    return f"signal {number}"
 
 
 def _used(part: Part) -> Used:
@@ -359,3 +346,104 @@ def _used(part: Part) -> Used:
             began_s = math.nan if row["start_ns"] is None else part.offset.ours(row["start_ns"]) / 1e9
             return Used(user + system, elapsed, began_s)
     return Used(math.nan, math.nan, math.nan)
+
+
+@dataclass
+class _Unmerged:
+    """Unmerged windows of one generator, and the begin of the first, s."""
+
+    waiting: list[LoadReport]
+    begins_s: float = 0.0
+
+    def ends_s(self) -> float:
+        """End of its last reported window, s."""
+        return self.begins_s + sum(each.window.duration_s for each in self.waiting)
+
+    def reaches(self, until_s: float) -> bool:
+        """True if its next window belongs after an instant, assuming the last one's length."""
+        return self.ends_s() + self.waiting[-1].window.duration_s / 2 >= until_s
+
+    def take(self, until_s: float) -> list[LoadReport]:
+        """Remove and return its windows up to an instant: the first, and those whose middle is before it."""
+        taken: list[LoadReport] = []
+        while self.waiting:
+            length_s = self.waiting[0].window.duration_s
+            if taken and self.begins_s + length_s / 2 >= until_s:
+                break
+            self.begins_s += length_s
+            taken.append(self.waiting.pop(0))
+        return taken
+
+
+class MergeReports:
+    """Merges the reports of the generators of one run, window by window.
+
+    The generators start at one instant, so a window begins at the sum of the durations before it. Counts and histograms
+    are added, means are weighted by completed requests, and lateness is the maximum.
+    """
+
+    def __init__(self, generators: int) -> None:
+        self._parts = [_Unmerged([]) for _ in range(generators)]
+
+    def add(self, generator: int, found: Sequence[LoadReport]) -> list[LoadReport]:
+        """Add new reports of one generator; returns the windows that all have now reported, each with its `parts`."""
+        self._parts[generator].waiting += found
+        return self._merged(whole=False)
+
+    def end(self) -> list[LoadReport]:
+        """Windows that are left when all have ended; those that only some reported are dropped."""
+        return self._merged(whole=True)
+
+    def _merged(self, *, whole: bool) -> list[LoadReport]:
+        merged = []
+        while all(part.waiting for part in self._parts):
+            until_s = max(part.begins_s + part.waiting[0].window.duration_s for part in self._parts)
+            if not whole and not all(part.reaches(until_s) for part in self._parts):
+                break
+            merged.append(side_by_side([in_sequence(part.take(until_s)) for part in self._parts]))
+        return merged
+
+
+def in_sequence(reports: Sequence[LoadReport]) -> LoadReport:
+    """Consecutive windows of one generator, joined."""
+    if len(reports) == 1:
+        return reports[0]
+    return _added(reports, math.fsum(each.window.duration_s for each in reports), reports[-1:])
+
+
+def side_by_side(reports: Sequence[LoadReport]) -> LoadReport:
+    """Windows of several generators for the same time span, joined into one of their mean duration."""
+    durations_s = [each.window.duration_s for each in reports]
+    alike = min(durations_s) == max(durations_s)
+    duration_s = durations_s[0] if alike else math.fsum(durations_s) / len(durations_s)
+    return replace(_added(reports, duration_s, reports), parts=tuple(reports))
+
+
+def _added(reports: Sequence[LoadReport], duration_s: float, last: Sequence[LoadReport]) -> LoadReport:
+    """`last`: reports that contain the requests outstanding at the end."""
+    windows = [each.window for each in reports]
+    whole = joined_windows(windows)
+    answering = [window for window in windows if window.completed]
+    counted = [window.latency for window in answering if window.latency is not None]
+    latency = joined(counted) if counted and len(counted) == len(answering) else None
+    mean_s = whole.mean_s if all(window.mean_s is not None for window in answering) else None
+    under_way = [each.window.under_way for each in last if each.window.under_way is not None]
+    waited_s = [each.window.waited_s for each in last if each.window.waited_s is not None]
+    sent = [each.sent for each in reports if each.sent is not None]
+    late_s = [each.lateness_p99_s for each in reports if each.lateness_p99_s is not None]
+    return LoadReport(
+        Window(
+            duration_s,
+            whole.offered,
+            whole.completed,
+            whole.failed,
+            mean_s,
+            latency,
+            sum(under_way) if len(under_way) == len(last) else None,
+            math.fsum(waited_s) if len(waited_s) == len(last) else None,
+        ),
+        sum(sent) if len(sent) == len(reports) else None,
+        math.fsum(each.waited_s for each in reports),
+        sum(each.refused for each in reports),
+        max(late_s, default=None),
+    )

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from etude.peak.bench import EarlyStop
 from etude.peak.harnesses import processes
 from etude.peak.harnesses.load_report import LoadReport, Reader
 from etude.peak.machine_state import MachineState
+from etude.peak.search import EarlyStop
 
 _CPU_S = 0.25
 """Interval between readings of the load command's CPU time."""
@@ -80,7 +80,6 @@ class LocalRun:
         self._used: list[Used] = []
 
     def hear(self, wait_s: float) -> list[LoadReport]:
-        """New reports; waits at most `wait_s`. Raises Unreadable."""
         command, reader = self._command, self._reader
         chunk = b"".join(processes.error_text(command, wait_s))
         command.look(_CPU_S)
@@ -97,7 +96,6 @@ class LocalRun:
         return found
 
     def end(self, grace_s: float) -> None:
-        """End it with all processes of its session."""
         lasted_s = time.monotonic() - self._command.began_s
         processes.end(self._command, grace_s)
         command = self._command
@@ -105,7 +103,6 @@ class LocalRun:
         self._used = [Used(command.cpu_s, lasted_s, self.began_s)]
 
     def used(self) -> Sequence[Used]:
-        """Resources used by the one generator."""
         return self._used
 
 
@@ -134,9 +131,8 @@ class LoadOutcome:
     told: list[LoadReport]
     early: bool = False
     wrong: str = ""
-    """Reason why the run is incomplete; empty if it is complete."""
     failed: bool = False
-    """It ended with a status other than 0."""
+    """Both as in `LoadRun`."""
     lost: bool = False
     """The system did not recover from the warm-up."""
     gone: bool = False

@@ -82,7 +82,6 @@ def begin(command: str, place: Path, into: Path | None = None) -> Command:
 
 
 def _search_path() -> str:
-    """PATH with the directory of the running `etude` appended, which may not be on it."""
     return os.pathsep.join((os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")))
 
 
@@ -149,16 +148,10 @@ def _waited_s(pid: int) -> float:
     return total * 1e-9
 
 
-def last_line(command: Command | None) -> str:
+def last_line(command: Command) -> str:
     """Last non-empty line of a command's output."""
-    if command is None:
-        return "it said nothing"
     for _ in error_text(command, 0.05) if not command.process.stdout.closed else ():  # type: ignore[union-attr]
         pass
-    return tail(command.output)
-
-
-def tail(output: bytes | bytearray) -> str:
-    """Last non-empty line."""
-    kept = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+    text = command.output.decode("utf-8", "replace")
+    kept = [line.strip() for line in text.splitlines() if line.strip()]
     return kept[-1][:160] if kept else "it said nothing"

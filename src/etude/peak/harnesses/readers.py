@@ -20,14 +20,30 @@ from etude.peak.window import Window
 from etude.results.histograms import BadHistogram, Histogram, decode
 from etude.units.parsing import QuantityError, Unit, duration
 
+ReaderOf = Callable[[Run], Reader]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A load generator whose native report is read."""
+
+    reader: ReaderOf
+    needs: str
+    """Part of its command line without which there is no such report."""
+    spins: bool = False
+    """True if it polls the clock."""
+    histogram: str = ""
+    """Option needed for percentiles."""
+
+
 TOOLS = {
-    "pgbench": pgbench,
-    "httperf": httperf,
-    "fio": fio,
-    "sysbench": sysbench,
-    "hey": hey,
-    "vegeta": vegeta,
-    "k6": k6,
+    "pgbench": Tool(pgbench.Pgbench, "{log}"),
+    "httperf": Tool(httperf.Httperf, "httperf", spins=True, histogram="-v -v"),
+    "fio": Tool(fio.Fio, "fio", histogram="json+"),
+    "sysbench": Tool(sysbench.Sysbench, "sysbench", histogram="--histogram"),
+    "hey": Tool(hey.reader, "csv"),
+    "vegeta": Tool(vegeta.reader, "csv"),
+    "k6": Tool(k6.reader, "json="),
 }
 
 MOST, MOST_S = 10**18, 1e9
@@ -37,8 +53,6 @@ PRINTED = "printed"
 """Pseudo-unit of numbers printed with their unit."""
 
 _SUMMARY = re.compile(r'\s*\{\s*"summary"\s*:')
-
-ReaderOf = Callable[[Run], Reader]
 
 
 @dataclass
@@ -53,12 +67,10 @@ class ToolReader:
         self._reader: Reader = TOOLS[self.tool].reader(self.run)
 
     def feed(self, text: str) -> list[LoadReport]:
-        """Windows that have ended."""
         self._seen = (self._seen + text)[-2048:]
         return self._judged(lambda: self._reader.feed(text))
 
     def end(self) -> list[LoadReport]:
-        """Remaining windows."""
         return self._judged(self._reader.end)
 
     def _judged(self, read: Callable[[], list[LoadReport]]) -> list[LoadReport]:
@@ -215,7 +227,6 @@ def _time(document: Mapping[str, Any], name: str) -> float | None:
 
 
 def _shown(document: Mapping[str, Any], name: str) -> str:
-    """A member as it was written, shortened for an error."""
     return json.dumps(document[name])[:40] if name in document else "missing"
 
 
@@ -250,14 +261,12 @@ class Figures:
     _size: int = 0
 
     def feed(self, text: str) -> list[LoadReport]:
-        """No windows before the end."""
         self._size += len(text)
         bounded_text(self._size, "a report")
         self._text.append(text)
         return []
 
     def end(self) -> list[LoadReport]:
-        """The one window."""
         found = self.find("".join(self._text), self.places)
         duration_s = found.get("duration", self.run.runlength_s)
         if duration_s <= 0:

@@ -21,7 +21,7 @@ from etude.errors import UsageError
 from etude.experiment.remote_engine import require_local_engine
 from etude.machine.remote.hosts import Entry, read_hosts
 from etude.patterns import PatternError, compile_pattern
-from etude.peak.bench import Bench
+from etude.peak import LONGEST_BUDGET_S, LONGEST_S, MOST_LOAD, MOST_PIECES
 from etude.peak.bottleneck import Generator
 from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.command import CommandBench, Commands, has_run_length
@@ -38,7 +38,7 @@ from etude.peak.harnesses.readers import (
     by_expression,
     by_path,
 )
-from etude.peak.limits import LONGEST_BUDGET_S, LONGEST_S, MOST_LOAD, MOST_PIECES
+from etude.peak.search import Bench
 from etude.peak.task import Task
 from etude.toml_config import Section, document, parsed
 from etude.units.parsing import ONE, PER_SECOND, TIME, Unit
@@ -147,17 +147,10 @@ class Harness:
             yield bench
 
 
-def read_harness(path: Path) -> Harness:
-    """Read the file. Raises InputError: one line with position and problem."""
-    return _harness(document(path))
-
-
-def parse_harness(path: Path, text: str) -> Harness:
-    """Parse a text; the path is for messages, and its directory is `{here}`."""
-    return _harness(parsed(path, text))
-
-
-def _harness(whole: Section) -> Harness:
+def read_harness(path: Path, text: str | None = None) -> Harness:
+    """Read the file, or a text in its place: then the path is for messages, and its directory is `{here}`. Raises
+    InputError: one line with position and problem."""
+    whole = document(path) if text is None else parsed(path, text)
     whole.only(SECTIONS)
     if not (name := whole.text_at("name", whole.path.stem)).strip():
         whole.fail("name", "name is empty: expected what the system is called, or no name")
@@ -321,9 +314,9 @@ def _reader(section: Section, commands: Section, given: Commands, goal: Goal) ->
     if kind in TOOLS:
         section.only(("kind", "window"))
         tool = TOOLS[kind]
-        if tool.NEEDS not in given.load:
-            commands.fail("load", f"[commands] load has no {tool.NEEDS}: a reader of kind {kind!r} needs it")
-        return partial(ToolReader, tool=kind), tool.SPINS
+        if tool.needs not in given.load:
+            commands.fail("load", f"[commands] load has no {tool.needs}: a reader of kind {kind!r} needs it")
+        return partial(ToolReader, tool=kind), tool.spins
     section.only(("kind",) if kind == "windows" else ("kind", "values"))
     if kind == "windows":
         of = {criterion.of for criterion in goal.criteria}
@@ -381,7 +374,7 @@ def _judged(whole: Section, given: Commands) -> None:
             goal.fail(key, f"[goal] {key} cannot be judged: expected [reader.values] {key}, where it stands")
         if kind in ("json", "regex") and key == "errors" and "failed" not in values:
             goal.fail(key, "[goal] errors cannot be judged: expected [reader.values] failed, where it stands")
-        option = TOOLS[kind].HISTOGRAM if kind in TOOLS else ""
+        option = TOOLS[kind].histogram if kind in TOOLS else ""
         if re.fullmatch(r"p[0-9.]+", key) and option not in given.load:
             goal.fail(key, f"[goal] {key} cannot be judged: expected {option} in the load command")
 

@@ -17,7 +17,13 @@ from scipy import special
 from etude.peak import diagnostics
 from etude.peak.diagnostics import not_bracketed
 from etude.peak.policies.belief.curves import CAP
-from etude.peak.policies.belief.evidence import Evidence, between_trial_variance, evidence_of, window_evidence
+from etude.peak.policies.belief.evidence import (
+    Evidence,
+    between_trial_variance,
+    evidence_of,
+    trials_by_load,
+    window_evidence,
+)
 from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window
 
@@ -40,7 +46,6 @@ class Bracket:
     name = "bracket"
 
     def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
-        """The next load of the bracket, or its middle."""
         known = evidence_of(task, trials)
         if not known:
             return _blind(task, trials)
@@ -51,14 +56,10 @@ class Bracket:
         if task.promise == "rate" and high / max(low, 1e-12) <= tolerance(task):
             for end in (low, high):
                 if _count(known, end) < LEAST_TRIALS:
-                    return TrialRequest(end, task.runlength_s, "an end of the bracket, once more")
+                    return task.request(end, "an end of the bracket, once more")
             return _answer(task, trials, known, math.sqrt(low * high), True, "")
         ended = _bounds(task, trials, known, low, high)
-        return (
-            ended
-            if ended is not None
-            else TrialRequest(_next(task, known, low, high), task.runlength_s, "halves the bracket")
-        )
+        return ended or task.request(_next(task, known, low, high), "halves the bracket")
 
     def enough(
         self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
@@ -67,12 +68,10 @@ class Bracket:
         if len(windows) < LEAST_WINDOWS:
             return False
         now = window_evidence(task.goal, request.load, windows, len(trials))
-        return now is not None and abs(now.value) >= 1.1 * float(special.stdtrit(GUESS, CLEAR)) * math.sqrt(
-            now.within
-        )
+        quantile = 1.1 * float(special.stdtrit(GUESS, CLEAR))
+        return now is not None and abs(now.value) >= quantile * math.sqrt(now.within)
 
     def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
-        """The middle of the bracket so far."""
         known = evidence_of(task, trials)
         low, high = sides(task, known)
         rate = math.sqrt(low * high) if low > 0 and high < math.inf else None
@@ -103,9 +102,7 @@ def side(task: Task, group: Sequence[Evidence]) -> int:
 
 def sides(task: Task, known: Sequence[Evidence]) -> tuple[float, float]:
     """The highest passing load below the lowest failing one, and that one; 0 and inf if there is none."""
-    found = {
-        load: side(task, [e for e in known if e.load == load]) for load in sorted({e.load for e in known})
-    }
+    found = {load: side(task, group) for load, group in sorted(trials_by_load(known).items())}
     high = min((load for load, which in found.items() if which > 0), default=math.inf)
     low = max((load for load, which in found.items() if which < 0 and load < high), default=0.0)
     return low, high
@@ -119,8 +116,7 @@ def _next(task: Task, known: Sequence[Evidence], low: float, high: float) -> flo
         wanted = GROWTH * low
     else:
         wanted = math.sqrt(low * high) if low else high / GROWTH
-    load = min(max(wanted, task.lowest), task.highest)
-    return float(round(load)) if task.whole else load
+    return task.rounded(min(max(wanted, task.lowest), task.highest))
 
 
 def _around(
@@ -151,34 +147,21 @@ def _bounds(
 ) -> Answer | None:
     if high <= task.lowest and _count(known, high) >= LEAST_TRIALS:
         finding = Finding("below-lowest", f"{task.lowest:g}, the lowest load, is too much already")
-        return Answer(
-            None,
-            0.0,
-            high,
-            task.confidence,
-            False,
-            finding.what,
-            (finding, *diagnostics.findings(task, trials)),
-        )
-    if low >= task.highest and _count(known, low) >= LEAST_TRIALS:
+        low = 0.0
+    elif low >= task.highest and _count(known, low) >= LEAST_TRIALS:
         finding = Finding("above-highest", f"{task.highest:g}, the highest load, is fine still")
-        return Answer(
-            None,
-            low,
-            math.inf,
-            task.confidence,
-            False,
-            finding.what,
-            (finding, *diagnostics.findings(task, trials)),
-        )
-    return None
+        high = math.inf
+    else:
+        return None
+    every = (finding, *diagnostics.findings(task, trials))
+    return Answer(None, low, high, task.confidence, False, finding.what, every)
 
 
 def _in_region(task: Task, known: Sequence[Evidence]) -> float | None:
     if task.promise != "region":
         return None
-    for load in sorted({each.load for each in known}):
-        group = np.array([math.exp(each.value) for each in known if each.load == load])
+    for load, trials in sorted(trials_by_load(known).items()):
+        group = np.array([math.exp(each.value) for each in trials])
         if len(group) >= max(LEAST_TRIALS, 3):
             half = float(special.stdtrit(len(group) - 1, (1 + task.confidence) / 2) * group.std(ddof=1))
             half /= math.sqrt(len(group))
@@ -194,17 +177,13 @@ def _count(known: Sequence[Evidence], load: float) -> int:
 def _blind(task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
     """Lower loads while the generator cannot offer the current one, if there are any; else the end."""
     if not trials:
-        return TrialRequest(task.seed_load or task.lowest, task.runlength_s, "where it begins")
+        return task.request(task.seed_load or task.lowest, "where it begins")
     last = trials[-1]
     if not last.offered and last.load > task.lowest:
-        load = max(last.load / GROWTH**2, task.lowest)
-        return TrialRequest(
-            float(round(load)) if task.whole else load,
-            task.runlength_s,
-            f"{task.load_text(last.load)} was not offered",
-        )
+        load = task.rounded(max(last.load / GROWTH**2, task.lowest))
+        return task.request(load, f"{task.load_text(last.load)} was not offered")
     if sum(trial.load == last.load for trial in trials) < MOST_BLIND:
-        return TrialRequest(last.load, task.runlength_s, "once more")
+        return task.request(last.load, "once more")
     why = "no trial tells anything of the server"
     return Answer(None, 0.0, math.inf, 0.0, False, why, diagnostics.findings(task, trials))
 

@@ -19,36 +19,36 @@ from etude.peak import diagnostics
 from etude.peak.policies.belief.answer_checks import (
     CALM,
     LOOK_WINDOWS,
+    TargetCheck,
+    answer_of,
     calm_windows,
+    highest_offerable_load,
     hysteresis_check,
+    is_target_met,
     non_monotone_check,
     recheck_baseline,
     required_check,
     rising_evidence,
     shedding_check,
     slowdown_check,
+    unbracketed,
 )
 from etude.peak.policies.belief.choice import CLEAR, LEAST_WINDOWS, next_load
-from etude.peak.policies.belief.confirmation import (
+from etude.peak.policies.belief.curves import family
+from etude.peak.policies.belief.evidence import (
     CLEARLY,
     TRIALS_IF_DISAGREEING,
     TRIALS_IF_SURPRISING,
+    Evidence,
     disturbed_trials,
     ends,
+    evidence_of,
     half_suspect,
     unconfirmed_loads,
+    window_evidence,
     without_trials,
 )
-from etude.peak.policies.belief.curves import family
-from etude.peak.policies.belief.evidence import Evidence, evidence_of, window_evidence
 from etude.peak.policies.belief.grid import Belief, posterior_of, quicker_ones, slow_share, slower_ones
-from etude.peak.policies.belief.target import (
-    TargetCheck,
-    answer_of,
-    highest_offerable_load,
-    is_target_met,
-    unbracketed,
-)
 from etude.peak.policies.bracket import Bracket
 from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window
@@ -93,7 +93,6 @@ class Posterior:
         family()  # computed here, so that no decision waits for it
 
     def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
-        """The next load, a check, or the answer."""
         known = evidence_of(task, trials)
         if not known and (trials or task.seed_spread is None):
             return self._fallback.decide(task, trials)
@@ -130,8 +129,7 @@ class Posterior:
                 or confirmation_trial(task, evidence_of(task, trials), now.rate)
                 or answer(task, trials, belief, now, "")
             )
-        load, why = next_load(task, belief, known, trials, most)
-        return TrialRequest(load, task.runlength_s, why)
+        return task.request(*next_load(task, belief, known, trials, most))
 
     def _stale(self, task: Task, trials: Sequence[Trial]) -> bool:
         if len(trials) < 2 * STALE or len(trials) % STALE:
@@ -223,22 +221,22 @@ def confirmation_trial(task: Task, known: Sequence[Evidence], rate: float) -> Tr
         if marked or depends_on_load(
             task, left, rate, load, SUFFICIENT_PROBABILITY_FAILING if strict else SUFFICIENT_PROBABILITY
         ):
-            return TrialRequest(load, task.runlength_s, why)
+            return task.request(load, why)
     made = sum(each.load == too_much for each in left)
     if too_much is None or made >= TRIALS_IF_DISAGREEING:
         return None
     if slow_share(known) or (made < TRIALS_IF_SURPRISING and is_surprising(task, left, too_much)):
-        return TrialRequest(too_much, task.runlength_s, "a slow mode may have made it too much")
+        return task.request(too_much, "a slow mode may have made it too much")
     return None
 
 
 def nearer_load(task: Task, known: Sequence[Evidence], rate: float, most: float) -> TrialRequest | None:
     """A trial at the answer if all trials are so far from the limit that they only give a bound."""
-    load = float(round(rate)) if task.whole else rate
+    load = task.rounded(rate)
     tried = any(abs(math.log(each.load / load)) < SAME_LOAD for each in known)
     if unbracketed(task, known, rate) is None or load > most or tried:
         return None
-    return TrialRequest(load, task.runlength_s, "no load near the limit was tried yet")
+    return task.request(load, "no load near the limit was tried yet")
 
 
 def after_overload(known: Sequence[Evidence], load: float) -> bool:
@@ -258,9 +256,7 @@ def depends_on_load(task: Task, known: Sequence[Evidence], rate: float, load: fl
     others = [each for each in known if each.load != load]
     if not others and not task.seed_trials:
         return True
-    belief = posterior_of(task, others)
-    held_still = belief.below(rate / (1 - task.within)) - belief.below(rate / (1 + task.within))
-    return float(held_still) < stands
+    return float(posterior_of(task, others).near(rate, task.within)) < stands
 
 
 def width_of(found: Answer) -> float:
@@ -311,10 +307,7 @@ def find_misfit(task: Task, belief: Belief, known: Sequence[Evidence]) -> Findin
 
 def with_finding(found: Answer, finding: Finding) -> Answer:
     """The answer with one more finding."""
-    every = (finding, *found.findings)
-    return Answer(
-        found.rate, found.low, found.high, found.confidence, found.kept, found.why or finding.what, every
-    )
+    return replace(found, why=found.why or finding.what, findings=(finding, *found.findings))
 
 
 def out_of_range_answer(
@@ -328,7 +321,7 @@ def out_of_range_answer(
     if under >= task.confidence and len(at_lowest) >= 2:
         higher = min(3 * task.lowest, most)
         if all(each.load <= task.lowest for each in known) and higher > task.lowest:
-            return TrialRequest(higher, task.runlength_s, "whether a higher load is too much as well")
+            return task.request(higher, "whether a higher load is too much as well")
         what = f"{task.load_text(task.lowest)}, the lowest load, is too much already"
         return bounded_answer(task, trials, Finding("below-lowest", what), 0.0, task.lowest, under)
     if over >= task.confidence and len(at_most) >= 2:
@@ -399,5 +392,4 @@ def is_answer_robust(task: Task, trials: Sequence[Trial], now: TargetCheck, find
         task,
         rising_evidence(evidence_of(task, [diagnostics.without_stalls(task, trial) for trial in trials])),
     )
-    sure = calm.below(now.rate / (1 - task.within)) - calm.below(now.rate / (1 + task.within))
-    return float(sure) >= task.confidence - 0.05
+    return float(calm.near(now.rate, task.within)) >= task.confidence - 0.05

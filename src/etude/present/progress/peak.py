@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from etude.peak.policies.policy import Policy
-from etude.peak.search import benchmarking_time_s
+from etude.peak.search import Policy, benchmarking_time_s
 from etude.peak.task import Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.present.sentences.peak import ran_text, reading_texts, share_text, span_text

@@ -11,8 +11,7 @@ from etude.surface.factors import Configuration
 from etude.surface.map_store import MapStore
 from etude.surface.next_configuration import Visit
 from etude.surface.samples import Sample
-from etude.surface.surface_result import Estimate
-from etude.surface.surface_text import estimate_text
+from etude.surface.surface_result import Estimate, estimate_text
 from etude.units.formatting import counted, duration, percent
 
 

@@ -22,12 +22,10 @@ from etude.present.section import (
 )
 from etude.present.sentences.surface import optimum_lines, summary_lines
 from etude.surface.effects import Ratio
-from etude.surface.factors import Configuration, magnitude
-from etude.surface.limits import NOTHING, Limit
-from etude.surface.ranges import LITTLE, Range
+from etude.surface.factors import Configuration, magnitude, setting_text
+from etude.surface.ranges import LITTLE, NOTHING, Limit, Range
 from etude.surface.summary import Summary, summarise
-from etude.surface.surface_result import Estimate, SurfaceResult
-from etude.surface.surface_text import axis_label, estimate_text, setting_text, span_text
+from etude.surface.surface_result import Estimate, SurfaceResult, axis_label, estimate_text, span_text
 from etude.units.formatting import duration, percent
 
 MOST_ROWS = 60

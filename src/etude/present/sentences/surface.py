@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from etude.surface.crossover import Crossover
 from etude.surface.effects import Interaction, MainEffect
-from etude.surface.limits import NOTHING, Limit
-from etude.surface.ranges import BreakEven, Range
+from etude.surface.ranges import NOTHING, BreakEven, Crossover, Limit, Range
 from etude.surface.summary import Accuracy, CostSummary, Optimum, Summary
-from etude.surface.surface_text import joined, span_text, value_text
+from etude.surface.surface_result import joined, span_text, value_text
 from etude.units.formatting import counted, digits, duration, percent
 
 MOST_INTERACTIONS, MOST_CROSSOVERS, MOST_SETTINGS = 3, 6, 6

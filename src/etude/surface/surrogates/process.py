@@ -1,5 +1,7 @@
 """Gaussian process over configurations: basis functions with normal coefficients, a smooth residual, and roughness.
 
+Its mean is linear in its unknown coefficients. A surrogate by itself (`Gaussian`), it is also a part of another one.
+
 The residual has an ARD kernel over coded levels (Matérn, ν = 5/2); all levels of a categorical factor are at distance
 one. Roughness is specific to a configuration: it is part of the response and uncorrelated with neighbours.
 Hyper-parameters maximise the posterior density, and standard deviations are widened by leave-one-out errors (Rasmussen
@@ -18,7 +20,7 @@ from scipy import linalg, optimize, special
 
 from etude.surface.factors import Configuration, Floats, Space
 from etude.surface.samples import KnownResponses
-from etude.surface.surrogate import Predicted
+from etude.surface.surrogates import Predicted
 
 REFITTED = 16
 """Number of samples up to which each is left out by a refit; beyond, hyper-parameters stay."""
@@ -225,7 +227,6 @@ def _regret(logs: Floats, data: Data, medians: Floats, spreads: Floats) -> tuple
 
 
 def _slopes(logs: Floats, data: Data) -> list[Floats]:
-    """Derivatives of the samples' covariance by each of `logs`."""
     squared = data.squares
     weighted = squared * np.exp(-2 * logs[1:-1])[:, None, None]
     distance = np.sqrt(weighted.sum(axis=0))
@@ -251,3 +252,143 @@ def _same(cells: Sequence[Configuration], others: Sequence[Configuration]) -> Fl
         if cell in places:
             same[at, places[cell]] = 1.0
     return same
+
+
+Basis = Callable[[Sequence[Configuration]], Floats]
+"""Basis functions at configurations, as in `Process.predict`."""
+
+
+class InformationGains:
+    """Information gains of each of `cells`, for the sum of variances of `among`."""
+
+    def __init__(
+        self, process: Process, basis: Basis, cells: Sequence[Configuration], among: Sequence[Configuration]
+    ) -> None:
+        own, others = basis(cells), basis(among)
+        self._process = process
+        self._every = (*cells, *among)
+        self._basis = np.vstack([own, others])
+        self._solved = process.solved(self._every, self._basis, 0.0)
+        self._places = {cell: at for at, cell in enumerate(cells)}
+        self._cross = process.covariance(cells, own, among, others)
+        self.variance = process.variance(cells, own)
+        """Variance of the true log responses of `cells`, once all taken ones are measured."""
+        self._taken: set[Configuration] = set()
+        self._rows = np.empty(
+            (0, len(self._every))
+        )  # rows of the inverse of the bordered factor times the covariances
+
+    def follows(self, pending: Sequence[Configuration]) -> bool:
+        """True if these can be taken: they are among the configurations, and include all taken ones."""
+        return self._taken.issubset(pending) and all(cell in self._places for cell in pending)
+
+    def worth(self) -> Floats:
+        return np.asarray((self._cross**2).sum(axis=1) / (self.variance + self._process.typical))
+
+    def take(self, pending: Sequence[Configuration]) -> None:
+        """Count these as measured, those that are not yet."""
+        new = [cell for cell in dict.fromkeys(pending) if cell not in self._taken]
+        if not new:
+            return
+        at = [self._places[cell] for cell in new]
+        solved, before = self._solved[:, at], self._rows[: len(self._taken), at]
+        covariances = self._process.smooth(new, self._basis[at], self._every, self._basis)
+        covariances -= solved.T @ self._solved + before.T @ self._rows[: len(self._taken)]
+        own = self._process.typical + self._process.rough**2
+        corner = linalg.cholesky(covariances[:, at] + own * np.eye(len(new)), lower=True)
+        fresh = linalg.solve_triangular(corner, covariances, lower=True)
+        ours, others = fresh[:, : len(self._places)], fresh[:, len(self._places) :]
+        self._cross -= ours.T @ others
+        self.variance = np.maximum(self.variance - (ours**2).sum(axis=0), LEAST_VARIANCE)
+        self._append(fresh)
+        self._taken.update(new)
+
+    def _append(self, fresh: Floats) -> None:
+        count = len(self._taken)
+        if count + len(fresh) > len(self._rows):
+            roomy = np.empty((2 * (count + len(fresh)), self._rows.shape[1]))
+            roomy[:count] = self._rows[:count]
+            self._rows = roomy
+        self._rows[count : count + len(fresh)] = fresh
+
+
+@dataclass(frozen=True, eq=False)
+class GpLinearMean:
+    """A Fit."""
+
+    name: str
+    process: Process
+    straight: Callable[[Sequence[Configuration]], tuple[Floats, Floats]]
+    """Mean and basis at configurations (process.py)."""
+    without: Callable[[int], Alone]
+    """The same surrogate of all samples but one."""
+
+    def predict(self, cells: Sequence[Configuration]) -> Predicted:
+        found = self.alone(cells)
+        return Predicted(found.log, found.sd * self._widened)
+
+    def alone(self, cells: Sequence[Configuration]) -> Predicted:
+        """Predictions of the process, without widening by its errors."""
+        return self.process.predict(cells, *self.straight(cells))
+
+    def information_gains(
+        self, cells: Sequence[Configuration], among: Sequence[Configuration]
+    ) -> InformationGains:
+        return InformationGains(self.process, self._basis, cells, among)
+
+    def sd_after(self, cells: Sequence[Configuration], pending: Sequence[Configuration]) -> Floats:
+        taking = self.information_gains(tuple(dict.fromkeys((*cells, *pending))), ())
+        taking.take(pending)
+        return np.asarray(np.sqrt(taking.variance[: len(cells)]) * self._widened)
+
+    def _basis(self, cells: Sequence[Configuration]) -> Floats:
+        return self.straight(cells)[1]
+
+    @cached_property
+    def left_out(self) -> Predicted:
+        """Leave-one-out prediction of each sample."""
+        return left_out(self.process, self.without)
+
+    @cached_property
+    def _widened(self) -> float:
+        return widened(self.process.data.known, self.left_out)
+
+
+LEVEL, SLOPE = 1.0, 0.6
+"""Prior standard deviations: of the level around the samples' mean, and of a slope in coded levels."""
+LEAST = 3
+"""Minimum number of samples."""
+SMOOTH = Prior()
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """A Surrogate."""
+
+    prior: Prior = SMOOTH
+    name: str = "gp"
+
+    def fit(self, space: Space, known: KnownResponses) -> GpLinearMean | None:
+        return _fitted(space, known, self.prior, self.name) if len(known.cells) >= LEAST else None
+
+
+def _fitted(
+    space: Space, known: KnownResponses, prior: Prior, name: str, start: Floats | None = None
+) -> GpLinearMean:
+    centre = float(known.log.mean())
+    process = fitted(Data(space, known, known.log - centre, trend(space, known.cells)), prior, start)
+
+    def straight(cells: Sequence[Configuration]) -> tuple[Floats, Floats]:
+        return np.full(len(cells), centre), trend(space, cells)
+
+    def without(at: int) -> Alone:
+        return _fitted(space, known.without(at), prior, name, process.logs).alone
+
+    return GpLinearMean(name, process, straight, without)
+
+
+def trend(space: Space, cells: Sequence[Configuration]) -> Floats:
+    """A constant and a slope for each ordered factor, scaled by their prior standard deviations."""
+    coded = space.coded(cells)
+    sloping = [at for at, factor in enumerate(space.factors) if factor.scale != "categorical"]
+    return np.column_stack([np.full(len(cells), LEVEL), SLOPE * coded[:, sloping]])

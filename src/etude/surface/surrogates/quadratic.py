@@ -18,7 +18,7 @@ from scipy import linalg, special
 
 from etude.surface.factors import Configuration, Floats, Space
 from etude.surface.samples import KnownResponses
-from etude.surface.surrogate import Predicted
+from etude.surface.surrogates import Predicted
 
 SPARE = 1.5
 """Minimum samples per term for an estimate of errors."""
@@ -36,10 +36,13 @@ class Fitted:
     products: bool
     """True if products of categorical factors with others are included."""
     name: str
+    directions: Floats
+    corner: Floats
+    """Factors of the samples' terms: orthonormal columns, and a triangle."""
 
     def predict(self, cells: Sequence[Configuration]) -> Predicted:
         rows = terms(self.space, cells, products=self.products)
-        found, inside = rows @ self._coefficients, linalg.solve_triangular(self._corner, rows.T, trans="T")
+        found, inside = rows @ self._coefficients, linalg.solve_triangular(self.corner, rows.T, trans="T")
         freedom = len(self.known.cells) - rows.shape[1]
         if len(self.known.cells) < SPARE * rows.shape[1]:
             return Predicted(self._to_logs(found), np.full(len(cells), math.inf))
@@ -50,8 +53,8 @@ class Fitted:
     @cached_property
     def left_out(self) -> Predicted:
         """Leave-one-out prediction of each sample; sd is inf if unknown."""
-        free = 1 - (self._directions**2).sum(axis=1)
-        alone = (free < 1e-9) | (len(self.known.cells) < SPARE * self._corner.shape[1])
+        free = 1 - (self.directions**2).sum(axis=1)
+        alone = (free < 1e-9) | (len(self.known.cells) < SPARE * self.corner.shape[1])
         free = np.where(alone, 1.0, free)
         found = self._response - self._residual / free
         sd = np.where(alone, math.inf, self._residual_sd / np.sqrt(free))
@@ -62,29 +65,16 @@ class Fitted:
         return self.known.log if self.logs else np.exp(self.known.log)
 
     @cached_property
-    def _factored(self) -> tuple[Floats, Floats]:
-        directions, corner = np.linalg.qr(terms(self.space, self.known.cells, products=self.products))
-        return np.asarray(directions), np.asarray(corner)
-
-    @property
-    def _directions(self) -> Floats:
-        return self._factored[0]
-
-    @property
-    def _corner(self) -> Floats:
-        return self._factored[1]
-
-    @cached_property
     def _coefficients(self) -> Floats:
-        return np.asarray(linalg.solve_triangular(self._corner, self._directions.T @ self._response))
+        return np.asarray(linalg.solve_triangular(self.corner, self.directions.T @ self._response))
 
     @cached_property
     def _residual(self) -> Floats:
-        return self._response - self._directions @ (self._directions.T @ self._response)
+        return self._response - self.directions @ (self.directions.T @ self._response)
 
     @cached_property
     def _residual_sd(self) -> float:
-        freedom = len(self._response) - self._corner.shape[1]
+        freedom = len(self._response) - self.corner.shape[1]
         return math.sqrt(float((self._residual**2).sum()) / freedom) if freedom else math.inf
 
     def _to_logs(self, found: Floats) -> Floats:
@@ -112,7 +102,7 @@ class Quadratic:
         for products in (True, False):
             columns = terms(space, known.cells, products=products)
             if len(known.cells) >= columns.shape[1] and np.linalg.matrix_rank(columns) == columns.shape[1]:
-                return Fitted(space, known, self.logs, products, self.name)
+                return Fitted(space, known, self.logs, products, self.name, *np.linalg.qr(columns))
         return None
 
 

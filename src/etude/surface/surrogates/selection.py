@@ -5,83 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from etude.surface.factors import Configuration, Floats, Space, distance
-from etude.surface.plans import CovarianceFit, InformationGains
+from etude.surface.plans import CovarianceFit
 from etude.surface.samples import KnownResponses
-from etude.surface.surrogate import Fit, Predicted
-from etude.surface.surrogates.gp_linear_mean import GpLinearMean
-from etude.surface.surrogates.process import Alone, Data, Prior, fitted
+from etude.surface.surrogates import CrossValidatedFit, Predicted, Surrogate
+from etude.surface.surrogates.process import Gaussian, InformationGains
 from etude.surface.surrogates.quadratic import Quadratic
 from etude.surface.surrogates.softmin import SoftMinimum
 
-LEVEL, SLOPE = 1.0, 0.6
-"""Prior standard deviations: of the level around the samples' mean, and of a slope in coded levels."""
-LEAST = 3
-"""Minimum number of samples."""
-SMOOTH = Prior()
-
-
-@dataclass(frozen=True)
-class Gaussian:
-    """A Surrogate."""
-
-    prior: Prior = SMOOTH
-    name: str = "gp"
-
-    def fit(self, space: Space, known: KnownResponses) -> GpLinearMean | None:
-        return _fitted(space, known, self.prior, self.name) if len(known.cells) >= LEAST else None
-
-
-def _fitted(
-    space: Space, known: KnownResponses, prior: Prior, name: str, start: Floats | None = None
-) -> GpLinearMean:
-    centre = float(known.log.mean())
-    process = fitted(Data(space, known, known.log - centre, trend(space, known.cells)), prior, start)
-
-    def straight(cells: Sequence[Configuration]) -> tuple[Floats, Floats]:
-        return np.full(len(cells), centre), trend(space, cells)
-
-    def without(at: int) -> Alone:
-        return _fitted(space, known.without(at), prior, name, process.logs).alone
-
-    return GpLinearMean(name, process, straight, without)
-
-
-def trend(space: Space, cells: Sequence[Configuration]) -> Floats:
-    """A constant and a slope for each ordered factor, scaled by their prior standard deviations."""
-    coded = space.coded(cells)
-    sloping = [at for at, factor in enumerate(space.factors) if factor.scale != "categorical"]
-    return np.column_stack([np.full(len(cells), LEVEL), SLOPE * coded[:, sloping]])
-
-
-class CrossValidatedFit(Fit, Protocol):
-    """A Fit with leave-one-out predictions."""
-
-    @property
-    def left_out(self) -> Predicted:
-        """Leave-one-out prediction of each sample."""
-        ...
-
-
-class Candidate(Protocol):
-    """A Surrogate whose fits have leave-one-out predictions."""
-
-    @property
-    def name(self) -> str:
-        """Name of the surrogate."""
-        ...
-
-    def fit(self, space: Space, known: KnownResponses) -> CrossValidatedFit | None:
-        """See `Surrogate.fit`."""
-        ...
-
-
 FALLBACK = Gaussian()
-SURROGATES: tuple[Candidate, ...] = (FALLBACK, SoftMinimum(), Quadratic(logs=True), Quadratic())
+SURROGATES: tuple[Surrogate, ...] = (FALLBACK, SoftMinimum(), Quadratic(logs=True), Quadratic())
 """Candidates. The first is the default if none can be evaluated."""
 
 
@@ -110,12 +46,10 @@ class Choice:
 
     @property
     def name(self) -> str:
-        """Name of the selected surrogate."""
         return self.fit.name
 
     @property
     def left_out(self) -> Predicted:
-        """Leave-one-out predictions of the selected surrogate."""
         return self.fit.left_out
 
     def predict(self, cells: Sequence[Configuration]) -> Predicted:
@@ -131,11 +65,9 @@ class CovarianceChoice(Choice):
     def information_gains(
         self, cells: Sequence[Configuration], among: Sequence[Configuration]
     ) -> InformationGains:
-        """Information gains; see plans.CovarianceFit."""
         return self.covariance_fit.information_gains(cells, among)
 
     def sd_after(self, cells: Sequence[Configuration], pending: Sequence[Configuration]) -> Floats:
-        """Standard deviations after `pending`; see plans.CovarianceFit."""
         return self.covariance_fit.sd_after(cells, pending)
 
 
@@ -143,7 +75,7 @@ class CovarianceChoice(Choice):
 class SelectedSurrogate:
     """A Surrogate that selects one of several by leave-one-out error."""
 
-    surrogates: tuple[Candidate, ...] = SURROGATES
+    surrogates: tuple[Surrogate, ...] = SURROGATES
     name: str = "auto"
 
     def fit(self, space: Space, known: KnownResponses) -> Choice | None:

@@ -18,8 +18,7 @@ from scipy import optimize
 
 from etude.surface.factors import Configuration, Factor, Floats, Space
 from etude.surface.samples import KnownResponses
-from etude.surface.surrogates.gp_linear_mean import GpLinearMean
-from etude.surface.surrogates.process import Alone, Data, Prior, fitted
+from etude.surface.surrogates.process import Alone, Data, GpLinearMean, Prior, fitted
 
 LEAST = 4
 """Minimum number of samples."""

@@ -21,8 +21,8 @@ from etude.cluster.pool.journal import Journal
 from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.simulated import Death, SimulatedPool
 from etude.errors import InputError
-from etude.peak.bench import Bench
 from etude.peak.distributed import search_on_pool
+from etude.peak.search import Bench
 from etude.peak.search_store import SearchSpec, SearchStore
 from etude.peak.sources import of_harness, of_simulation
 from support.builders import still_machine

@@ -14,14 +14,14 @@ from etude.cli.capacity.peak_harness import LIMITS
 from etude.errors import InputError, UsageError
 from etude.peak.harnesses.command import Commands
 from etude.peak.harnesses.harness_text import PIECES, HarnessOptions, Value, harness_text, read_value
-from etude.peak.harnesses.spec import PERCENTILES, Harness, parse_harness
+from etude.peak.harnesses.spec import PERCENTILES, Harness, read_harness
 
 URL = "http://localhost:8000/a?b=c&d"
 P95 = {"p95": 0.002}
 
 
 def harness(**options: Any) -> Harness:
-    return parse_harness(Path("h.toml"), harness_text(HarnessOptions(**options)))
+    return read_harness(Path("h.toml"), harness_text(HarnessOptions(**options)))
 
 
 def test_a_url_is_offered_requests_by_our_generator_and_its_errors_are_limited() -> None:
@@ -152,7 +152,7 @@ def test_a_trial_may_be_in_pieces() -> None:
 
     assert (commands().pieces, commands(pieces=6).pieces) == (1, 6)
     with pytest.raises(InputError, match=r"pieces is 1\.5: expected a whole number"):
-        parse_harness(
+        read_harness(
             Path("h.toml"),
             harness_text(HarnessOptions(command="gen {load}", limits_s=P95, pieces=6)).replace(
                 "= 6", "= 1.5"

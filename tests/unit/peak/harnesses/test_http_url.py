@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from etude.errors import MachineRefuses, UsageError
-from etude.peak.harnesses.harness_text import HarnessOptions, harness_text
-from etude.peak.harnesses.http_url import http_url
+from etude.peak.harnesses.harness_text import HarnessOptions, harness_text, http_url
 from support.places import DATA
 
 VECTORS = [json.loads(line) for line in (DATA / "vectors" / "urls.jsonl").read_text("utf-8").splitlines()]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from etude.peak.harnesses.noise import NOISE, QUIET
+from etude.peak.harnesses.simulated import NOISE, QUIET
 from etude.peak.slo_ratio import Reading
 
 TRIALS = 5_000

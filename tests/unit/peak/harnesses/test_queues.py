@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.peak.goal import Criterion
-from etude.peak.harnesses.queues import Queue, crommelin, drawn, erlang_c
+from etude.peak.harnesses.known_server import Queue, crommelin, drawn, erlang_c
 
 MEAN = Criterion("mean", 0.040)
 P95 = Criterion("percentile", 0.100, 95)

@@ -12,12 +12,9 @@ from etude.peak.harnesses.curves import (
     CURVES,
     TROUBLED,
     Curve,
-    CurveWithBehaviour,
     ServerBehaviour,
-    behaviour_of,
 )
-from etude.peak.harnesses.noise import QUIET
-from etude.peak.harnesses.simulated import SimulatedServer
+from etude.peak.harnesses.simulated import QUIET, SimulatedServer
 from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Trial, TrialRequest
 from etude.peak.window import joined_windows
@@ -202,8 +199,8 @@ def test_rare_windows_carry_the_mean_of_a_stalling_server():
 
 
 def test_plain_curves_have_no_manners():
-    assert behaviour_of(MM1) == ServerBehaviour()
-    named_again = CurveWithBehaviour("again", MM1, ServerBehaviour())
+    assert MM1.behaviour == ServerBehaviour()
+    named_again = Curve("again", MM1.response_s, ServerBehaviour())
     trials = [SimulatedServer(curve, 1000, 1).run(request(), never) for curve in (MM1, named_again)]
     assert trials[0] == trials[1]
 

@@ -1,4 +1,4 @@
-"""peak/policies/answer.py: answers say no more than the trials do."""
+"""peak/policies/paper.py: answers say no more than the trials do."""
 
 import math
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.peak.policies.answer import (
+from etude.peak.policies.paper import (
     adjacent_loads,
     bounds,
     end_of_range_answer,

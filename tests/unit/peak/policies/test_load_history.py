@@ -1,4 +1,4 @@
-"""peak/policies/load_history.py: the loads that were tried, and their sides."""
+"""peak/slo_ratio.py: the loads that were tried, and their sides."""
 
 import math
 from dataclasses import replace
@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from etude.peak.goal import Criterion, Goal
-from etude.peak.policies.load_history import LoadHistory, allowed_load, half_width, side_of, sides_of
-from etude.peak.slo_ratio import Reading
+from etude.peak.slo_ratio import LoadHistory, Reading, allowed_load, half_width, side_of, sides_of
 from support.standin import GOAL, task, trial, trials
 
 

@@ -4,9 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.peak.policies.binsearch import binsearch
-from etude.peak.policies.model import MOST_LOADS, by_parabola, by_queue, model, polynomial
-from etude.peak.policies.strawman import Strawman, linear
+from etude.peak.policies.paper import (
+    MOST_LOADS,
+    Strawman,
+    binsearch,
+    by_parabola,
+    by_queue,
+    linear,
+    model,
+    polynomial,
+)
 from etude.peak.search import search
 from etude.peak.slo_ratio import Reading
 from support.standin import StandIn, queue, task

@@ -16,13 +16,13 @@ from etude.peak.policies.belief.answer_checks import (
     ABOVE,
     LOOK_WINDOWS,
     MIN_CALM_WINDOWS,
+    TargetCheck,
     calm_windows,
     shedding_check,
 )
 from etude.peak.policies.belief.choice import GROWTH
 from etude.peak.policies.belief.evidence import evidence_of
 from etude.peak.policies.belief.grid import posterior_of
-from etude.peak.policies.belief.target import TargetCheck
 from etude.peak.policies.posterior import (
     CALM_WINDOWS,
     MOST_LOOK_WINDOWS,

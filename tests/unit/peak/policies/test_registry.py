@@ -1,11 +1,11 @@
-"""peak/policies/registry.py: policies by name."""
+"""peak/policies/__init__.py: policies by name."""
 
 import importlib.util
 
 import pytest
 
 from etude.errors import UsageError
-from etude.peak.policies.registry import DEFAULT, POLICIES, policy
+from etude.peak.policies import DEFAULT, POLICIES, policy
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -25,7 +25,7 @@ def test_the_default_is_one_of_them():
 
 
 def test_ones_own_is_named_by_its_module():
-    assert policy("etude.peak.policies.strawman:Strawman").name == "strawman"
+    assert policy("etude.peak.policies.paper:Strawman").name == "strawman"
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,20 @@
-"""peak/policies/stopping.py: Algorithm 2 of "Cutting Corners", section 3.3."""
+"""peak/policies/paper.py: Algorithm 2 of "Cutting Corners", section 3.3."""
 
 import itertools
 
 import numpy as np
 import pytest
 
-from etude.peak.policies.binsearch import binsearch
-from etude.peak.policies.model import model, polynomial
-from etude.peak.policies.stopping import MOST_AT_A_LOAD, Stopping, accuracy
-from etude.peak.policies.strawman import Strawman, linear
+from etude.peak.policies.paper import (
+    MOST_AT_A_LOAD,
+    Stopping,
+    Strawman,
+    accuracy,
+    binsearch,
+    linear,
+    model,
+    polynomial,
+)
 from etude.peak.search import search
 from etude.peak.slo_ratio import Reading
 from etude.peak.task import Answer, TrialRequest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from dataclasses import replace
 
@@ -9,20 +10,23 @@ import pytest
 
 from etude.peak.diagnostics import findings
 from etude.peak.goal import Goal
-from etude.peak.harnesses.request_queue import TROUBLES, RequestQueue
 from etude.peak.machine_state import MachineState
-from etude.peak.policies.belief.confirmation import disturbed_trials, unconfirmed_loads
-from etude.peak.policies.belief.evidence import Evidence, evidence_of
+from etude.peak.policies.belief.answer_checks import is_target_met
+from etude.peak.policies.belief.evidence import Evidence, disturbed_trials, evidence_of, unconfirmed_loads
 from etude.peak.policies.belief.grid import PRIOR_USUAL_TRIALS, posterior_of, slow_share
-from etude.peak.policies.belief.target import is_target_met
 from etude.peak.policies.posterior import Posterior, confirmation_trial, is_surprising, usable_trials
 from etude.peak.search import search
 from etude.peak.task import Answer, Task, Trial, TrialRequest
+from support.places import BENCH
 from support.policy_simulator import task, trial
+
+with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(str(BENCH))
+    servers = importlib.import_module("peak.request_queue")
 
 
 def searched(case: str, peak: float, seed: int) -> tuple[Answer, float, list[Trial]]:
-    server = RequestQueue(TROUBLES[case], peak, seed)
+    server = servers.RequestQueue(servers.TROUBLES[case], peak, seed)
     made: list[Trial] = []
     answer = search(
         Posterior(), Task(Goal((server.criterion,)), 50.0, 5000.0), server, (), lambda _, t: made.append(t)
@@ -41,7 +45,7 @@ def test_a_trial_whose_warm_up_is_declared_has_none_of_its_backlog() -> None:
     """At 1.5 times the speed of the cold server: a warm-up at the whole load leaves a queue, one at half of it none."""
     request, peak = TrialRequest(270.0, 30.0, ""), 300.0
     apart, within, warm = (
-        RequestQueue(TROUBLES[case], peak, 1).run(request, lambda _: False)
+        servers.RequestQueue(servers.TROUBLES[case], peak, 1).run(request, lambda _: False)
         for case in ("warm-up-declared", "warm-up-whole", "plain")
     )
     assert [len(each.windows) for each in (apart, within, warm)] == [3, 3, 3]
@@ -51,7 +55,7 @@ def test_a_trial_whose_warm_up_is_declared_has_none_of_its_backlog() -> None:
     assert within.cost_s == warm.cost_s + 60
     assert warm.cost_s + 60 <= apart.cost_s < warm.cost_s + 70
     # What is far too much already in the warm-up is waited for, and paid for.
-    over = RequestQueue(TROUBLES["warm-up-declared"], peak, 1).run(
+    over = servers.RequestQueue(servers.TROUBLES["warm-up-declared"], peak, 1).run(
         TrialRequest(900.0, 30.0, ""), lambda _: False
     )
     assert over.cost_s > warm.cost_s + 70

@@ -18,11 +18,6 @@ from etude.errors import EDITED
 from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounded_text, excerpt, histogram_of
 from etude.peak.window import Window
 
-NEEDS = "fio"
-SPINS = False
-HISTOGRAM = "json+"
-"""Option needed for percentiles."""
-
 
 @dataclass
 class Fio:
@@ -36,7 +31,6 @@ class Fio:
     """Begin of the run by the clock of the reports."""
 
     def feed(self, text: str) -> list[LoadReport]:
-        """One window per report."""
         self._text += text
         self._seen = (self._seen + text)[-4096:]
         found = []
@@ -49,7 +43,6 @@ class Fio:
         return found
 
     def end(self) -> list[LoadReport]:
-        """Remaining windows. A truncated report is dropped."""
         found = self.feed("")
         if self._last is None and not found:
             raise Unreadable(f"what fio printed ends with {excerpt(self._seen)!r}: expected json or json+")
@@ -134,6 +127,3 @@ def _line(text: str, brace: str, begin: int = 0) -> int | None:
         return 0
     place = text.find("\n" + brace, begin)
     return None if place < 0 else place + 1
-
-
-reader = Fio

@@ -16,11 +16,6 @@ from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounde
 from etude.peak.window import Window
 from etude.results.histograms import Histogram
 
-NEEDS = "httperf"
-SPINS = True
-HISTOGRAM = "-v -v"
-"""Option needed for percentiles."""
-
 _N = r"([0-9.]+)"
 _TOTAL = re.compile(rf"Total: connections (\d+) requests (\d+) replies (\d+) test-duration {_N} s")
 _TIMES = re.compile(rf"Connection time \[ms\]: min {_N} avg {_N} max {_N}")
@@ -41,13 +36,11 @@ class Httperf:
     text: str = ""
 
     def feed(self, text: str) -> list[LoadReport]:
-        """No windows before the end."""
         self.text += text
         bounded_text(len(self.text), "a summary of httperf")
         return []
 
     def end(self) -> list[LoadReport]:
-        """The one window."""
         total, status = _TOTAL.search(self.text), _STATUS.search(self.text)
         if total is None or status is None:
             raise Unreadable(f"what httperf printed ends with {excerpt(self.text)!r}: expected its summary")
@@ -78,6 +71,3 @@ def histogram(text: str) -> Histogram | None:
         return None
     upper = (np.array([ms for ms, _ in found]) + 0.5) * 1e6
     return Histogram(upper.astype(np.int64), np.array([count for _, count in found], dtype=np.int64))
-
-
-reader = Httperf

@@ -12,12 +12,7 @@ from datetime import datetime
 from functools import partial
 
 from etude.errors import EDITED
-from etude.peak.harnesses.single_requests import Request, SingleRequests
-
-NEEDS = "json="
-SPINS = False
-HISTOGRAM = ""
-"""Option needed for percentiles."""
+from etude.peak.harnesses.load_report import Request, SingleRequests
 
 
 def request(line: str) -> Request | None:

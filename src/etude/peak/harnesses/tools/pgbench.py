@@ -17,11 +17,6 @@ import numpy as np
 from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, histogram_of
 from etude.peak.window import Window
 
-NEEDS = "{log}"
-SPINS = False
-HISTOGRAM = ""
-"""Option needed for percentiles."""
-
 
 class Transaction(NamedTuple):
     """A line of the log, µs."""
@@ -57,7 +52,6 @@ class Pgbench:
         return self._windows(int(known / self.run.window_s))
 
     def end(self) -> list[LoadReport]:
-        """Remaining windows; the last one may be shorter."""
         found = self.feed("")
         if self._from is None:
             raise Unreadable(f"no transaction stands in the log {self.run.log}.*: expected pgbench -l -R")
@@ -128,6 +122,3 @@ def transaction(line: str) -> Transaction:
             f"a line of pgbench's log is {line[:80]!r}: expected that of a transaction"
         ) from None
     return Transaction(ended, latency, lag)
-
-
-reader = Pgbench

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +17,6 @@ from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounde
 from etude.peak.window import Window
 from etude.results.histograms import Histogram
 
-NEEDS = "sysbench"
-SPINS = False
-HISTOGRAM = "--histogram"
-"""Option needed for percentiles."""
 _MOST_REPORTS = 1000
 """Upper bound of reports in one trial."""
 
@@ -44,7 +39,6 @@ class Sysbench:
     _until_s: float = 0.0
 
     def feed(self, text: str) -> list[LoadReport]:
-        """One window per complete report."""
         self._text += text
         found = []
         while match := _REPORT.search(self._text):
@@ -55,7 +49,6 @@ class Sysbench:
         return found
 
     def end(self) -> list[LoadReport]:
-        """Remaining windows."""
         found = self.feed("")
         if not found and not self._until_s:
             raise Unreadable(f"what sysbench printed ends with {excerpt(self._text)!r}: expected its report")
@@ -89,6 +82,3 @@ def checkpoints(run: Run) -> str:
     """Times of reports: sysbench takes whole seconds, and the list has a maximum length."""
     step = max(round(run.window_s), math.ceil(run.runlength_s / _MOST_REPORTS), 1)
     return ",".join(str(at) for at in range(step, max(int(run.runlength_s), 1), step)) or "1"
-
-
-reader: Callable[[Run], Sysbench] = Sysbench

@@ -8,12 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from etude.peak.harnesses.single_requests import Request, SingleRequests
-
-NEEDS = "csv"
-SPINS = False
-HISTOGRAM = ""
-"""Option needed for percentiles."""
+from etude.peak.harnesses.load_report import Request, SingleRequests
 
 
 def request(line: str) -> Request:

@@ -1,4 +1,4 @@
-"""Evidence of one trial: the log of its SLO ratio, and its variance.
+"""Evidence of one trial: the log of its SLO ratio, and its variance; and what evidence an answer may depend on.
 
 The variance of a log SLO ratio has three parts.
 
@@ -9,6 +9,12 @@ The variance of a log SLO ratio has three parts.
   One window has no variance, and both are a guess (ν₀ = 1), scaled by repeated loads.
 - *between*: trials of the same load differ by more than their windows; τ² is estimated over all trials
   (`between_trial_variance`), from a prior of 3 %.
+
+No answer depends on a single slow trial; the loads on either side have a second one. A trial may be disturbed by
+another program, a slow mode, or hysteresis. This makes it slower, never faster, so a clearly passing load needs no
+second trial. A trial far off the others of its load, which agree, is excluded; two that disagree get a third. If a
+disturbance is visible (steal time, late requests), one trial without it is enough to exclude a slower one, and no
+answer depends on a disturbed one.
 """
 
 from __future__ import annotations
@@ -20,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.peak.generator_diagnostics import sent_late
+from etude.peak.bottleneck import sent_late
 from etude.peak.goal import WORST, Goal
 from etude.peak.machine_state import steal_share
 from etude.peak.policies.belief.curves import CAP, FLOOR
@@ -79,16 +85,21 @@ def evidence_of(task: Task, trials: Sequence[Trial]) -> list[Evidence]:
 
 def _of_the_guess(known: Sequence[Evidence]) -> float:
     """Variance of one-window trials as a share of the guess that is used while no load is repeated."""
-    groups: dict[float, list[Evidence]] = {}
-    for each in known:
-        if each.windows == 1 and FLOOR < each.value < CAP:
-            groups.setdefault(each.load, []).append(each)
+    lone = [each for each in known if each.windows == 1 and FLOOR < each.value < CAP]
     square, freedom = GUESS_FREEDOM, GUESS_FREEDOM
-    for group in groups.values():
+    for group in trials_by_load(lone).values():
         values = np.array([each.value for each in group])
         square += float(((values - values.mean()) ** 2 / [each.within for each in group]).sum())
         freedom += len(group) - 1
     return square / freedom
+
+
+def trials_by_load(known: Iterable[Evidence]) -> dict[float, list[Evidence]]:
+    """Trials of each load, in order; loads in the order of their first trial."""
+    found: dict[float, list[Evidence]] = {}
+    for each in known:
+        found.setdefault(each.load, []).append(each)
+    return found
 
 
 def trial_evidence(goal: Goal, trial: Trial, order: int) -> Evidence | None:
@@ -117,12 +128,10 @@ def _skipped(count: int, reading: float) -> int:
 
 
 def _start(skipped: int) -> float:
-    """Remaining part of the transient, in windows' worth."""
     return START * float(LEFT ** (skipped / SETTLING))
 
 
 def _read(goal: Goal, windows: Sequence[Window], start: float) -> tuple[float, float]:
-    """The log SLO ratio and its variance."""
     whole = goal.reading(windows)
     value = min(max(math.log(max(whole, 1e-9)), FLOOR), math.log(WORST))
     return value, _scatter(batch_readings(goal, windows), min(whole, 1.0)) + (
@@ -161,15 +170,88 @@ def _lengthening(off: NDArray[np.float64]) -> float:
 
 def between_trial_variance(known: Iterable[Evidence]) -> float:
     """τ²: variance of the whole-trial effect, from trials repeated at one load."""
-    groups: dict[float, list[Evidence]] = {}
-    for each in known:
-        if FLOOR < each.value < CAP:
-            groups.setdefault(each.load, []).append(each)
     square, freedom = BETWEEN_FREEDOM * PRIOR_BETWEEN, BETWEEN_FREEDOM
-    for group in groups.values():
+    for group in trials_by_load(each for each in known if FLOOR < each.value < CAP).values():
         if len(group) > 1:
             values = np.array([each.value for each in group])
             expected = float(np.mean([each.within for each in group])) * (len(group) - 1)
             square += max(float(((values - values.mean()) ** 2).sum()) - expected, 0.0)
             freedom += len(group) - 1
     return square / freedom
+
+
+TRIALS_IF_SURPRISING, TRIALS_IF_DISAGREEING = 3, 4
+"""Trials that a failing load needs if the curve contradicts it, or if its trials disagree."""
+APART = 3.0
+"""Standard deviations by which two trials of a load disagree."""
+CLEARLY = math.log(1.5)
+"""Log SLO ratio above which two trials agree whatever they read: the load fails. As far below the limit, a load clearly
+passes."""
+
+
+def disagree(one: Evidence, other: Evidence) -> bool:
+    """True if two trials of one load differ by more than their windows explain."""
+    if min(one.value, other.value) >= CLEARLY:
+        return False
+    spread = math.sqrt(one.within + other.within + 2 * PRIOR_BETWEEN)
+    return abs(one.value - other.value) >= APART * spread
+
+
+MOST_SUSPECT = 4
+"""Maximum trials of a load that are repeated because of disturbances."""
+
+
+def disturbed_trials(known: Sequence[Evidence]) -> list[Evidence]:
+    """Trials slower than all others of their load, of which at least two agree, or one is undisturbed while these are
+    suspect."""
+    found = []
+    for _, group in sorted(trials_by_load(known).items()):
+        group.sort(key=lambda each: each.value)
+        quiet = [each for each in group if not each.suspect]
+        slow = [each for each in group if quiet and each.suspect and each.value > quiet[-1].value]
+        off = [each for each in slow if disagree(each, quiet[-1])]
+        found += off
+        *others, slowest = without_trials(group, off)
+        if len(others) >= 2 and not disagree(others[0], others[-1]) and disagree(others[-1], slowest):
+            found.append(slowest)
+    return found
+
+
+def without_trials(known: Sequence[Evidence], dropped: Sequence[Evidence]) -> list[Evidence]:
+    """Trials without the dropped ones."""
+    orders = {each.order for each in dropped}
+    return [each for each in known if each.order not in orders]
+
+
+def ends(known: Sequence[Evidence]) -> tuple[float | None, float | None]:
+    """The highest passing load below the lowest failing one, and that one; None if there is none."""
+    means = {
+        load: sum(e.value / e.within for e in of) / sum(1 / e.within for e in of)
+        for load, of in trials_by_load(known).items()
+    }
+    too_much = min((load for load, mean in means.items() if mean > 0), default=None)
+    below = [load for load, mean in means.items() if mean <= 0 and (too_much is None or load < too_much)]
+    return max(below, default=None), too_much
+
+
+def unconfirmed_loads(known: Sequence[Evidence]) -> list[tuple[float, str]]:
+    """Loads that need another trial before an answer may depend on them, and the reason. The failing load comes first:
+    the other one then shows hysteresis."""
+    kept = without_trials(known, disturbed_trials(known))
+    fine, too_much = ends(kept)
+    found = []
+    for load in (too_much, fine):
+        group = [each for each in kept if each.load == load]
+        if load is not None and len(group) == 1 and (load == too_much or group[0].value > -CLEARLY):
+            found.append((load, "no answer rests on one trial"))
+        elif load is not None and len(group) == 2 and disagree(*group):
+            found.append((load, "two trials disagree"))
+        elif load is not None and len(group) < MOST_SUSPECT and half_suspect(group):
+            found.append((load, "half of its trials or more were disturbed"))
+    return found
+
+
+def half_suspect(group: Sequence[Evidence]) -> bool:
+    """True if half or more of the trials of a load are suspect, counting only failing ones if there are any."""
+    told = [each for each in group if each.value > 0] or group
+    return 2 * sum(each.suspect for each in told) >= len(told)

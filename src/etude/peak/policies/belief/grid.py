@@ -1,20 +1,69 @@
-"""The posterior: a weight for each shape and each peak rate on a grid, and quantities derived from it."""
+"""The posterior: a weight for each shape and each peak rate on a grid, its prior, and quantities derived from it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
+from scipy import stats
 
-from etude.peak.policies.belief.confirmation import CLEARLY, disagree, without_trials
 from etude.peak.policies.belief.curves import CAP, Floats, family
-from etude.peak.policies.belief.evidence import Evidence, between_trial_variance
-from etude.peak.policies.belief.seed import Seed, seed_of
+from etude.peak.policies.belief.evidence import (
+    CLEARLY,
+    Evidence,
+    between_trial_variance,
+    disagree,
+    trials_by_load,
+    without_trials,
+)
 from etude.peak.task import Task
+
+_SEEDED, _SEED_WIDTH = 0.7, 0.25
+"""Trust in a seed: share of the prior around it, and the scale of that share in log rate."""
+_PREDICTED, _FREEDOM = 0.95, 5.0
+"""Trust in a predicted seed with a stated error: share of the prior, and Student's degrees of freedom, for poor
+predictions."""
+_ALIKE = 0.9
+"""Trust in the shapes of similar configurations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """Prior of a task: its `seed_load`, `seed_spread` and `seed_shapes`."""
+
+    load: float | None
+    spread: float | None
+    shapes: tuple[tuple[str, float], ...] = ()
+
+    def shape_weights(self) -> Floats:
+        """Prior weights of all shapes, shape (K,); a similar configuration may have another shape."""
+        own = family().weights
+        known = dict(self.shapes)
+        told = np.array([known.get(name, 0.0) for name in family().names])
+        return own if not told.sum() else (1 - _ALIKE) * own + _ALIKE * told / told.sum()
+
+    def log_prior(self, grid: Floats) -> Floats:
+        """Log prior of log λ*, up to a constant."""
+        if self.load is None:
+            return np.zeros_like(grid)
+        if self.spread is None:
+            share, near = _SEEDED, stats.cauchy.pdf(grid, np.log(self.load), _SEED_WIDTH)
+        else:
+            share, near = _PREDICTED, stats.t.pdf(grid, _FREEDOM, np.log(self.load), self.spread)
+        return np.asarray(np.log((1 - share) / 5.0 + share * near))
+
+
+def weight_of_seed(off: float, spread: float) -> float:
+    """Weight of a prediction relative to measurements, an inverse variance: a normal law with it exerts the same pull
+    at this distance, in log rate, from the prediction. It falls with the distance."""
+    near = _PREDICTED * float(stats.t.pdf(off, _FREEDOM, 0.0, spread))
+    counted = near / (near + (1 - _PREDICTED) / 5.0)
+    return counted * (_FREEDOM - 1) / (_FREEDOM * spread**2 + off**2)
+
 
 PRIOR_USUAL_TRIALS = 2
 """Prior weight of the usual mode, in trials."""
@@ -25,8 +74,8 @@ def split_modes(known: Sequence[Evidence]) -> list[tuple[list[Evidence], list[Ev
     time are excluded, since their slowness has a known cause."""
     quiet = [each for each in known if not each.suspect]
     found = []
-    for load in sorted({each.load for each in quiet}):
-        group = sorted((each for each in quiet if each.load == load), key=lambda each: each.value)
+    for _, group in sorted(trials_by_load(quiet).items()):
+        group.sort(key=lambda each: each.value)
         gaps = [high.value - low.value for low, high in pairwise(group)]
         at = gaps.index(max(gaps)) + 1 if gaps else 0
         if gaps and disagree(group[at - 1], group[at]):
@@ -104,36 +153,37 @@ class Belief:
     between: float
     """τ² of the likelihood."""
 
-    @property
-    def marginal(self) -> Floats:
-        """Marginal probabilities of the peak, shape (G,)."""
-        return np.asarray(self.joint.sum(axis=0))
+    @cached_property
+    def _cumulated(self) -> tuple[Floats, Floats]:
+        """Edges of the grid's cells in log λ*, and P(λ* below each), shape (G + 1,) each."""
+        step = self.log_peak[1] - self.log_peak[0]
+        edges = np.append(self.log_peak - step / 2, self.log_peak[-1] + step / 2)
+        return edges, np.append(0.0, np.cumsum(self.joint.sum(axis=0)))
 
     def below(self, rate: Floats | float) -> Floats:
         """P(λ* < rate)."""
-        step = self.log_peak[1] - self.log_peak[0]
-        edges = np.append(self.log_peak - step / 2, self.log_peak[-1] + step / 2)
-        sums = np.append(0.0, np.cumsum(self.marginal))
+        edges, sums = self._cumulated
         return np.asarray(np.interp(np.log(rate), edges, sums))
+
+    def near(self, rate: Floats | float, within: float) -> Floats:
+        """P(|rate/λ* - 1| <= within)."""
+        return self.below(rate / (1 - within)) - self.below(rate / (1 + within))
 
     def quantile(self, share: float) -> float:
         """Quantile of λ*."""
-        step = self.log_peak[1] - self.log_peak[0]
-        edges = np.append(self.log_peak - step / 2, self.log_peak[-1] + step / 2)
-        sums = np.append(0.0, np.cumsum(self.marginal))
+        edges, sums = self._cumulated
         return math.exp(float(np.interp(share * sums[-1], sums, edges)))
 
     def best_rate(self, within: float) -> tuple[float, float]:
         """The rate with the highest P(|rate/λ* - 1| <= within), and that probability."""
-        rates = np.exp(self.log_peak)
-        held = self.below(rates / (1 - within)) - self.below(rates / (1 + within))
+        held = self.near(np.exp(self.log_peak), within)
         # The middle of all equally good rates: a narrow posterior lies entirely within `within` of many.
         good = np.flatnonzero(held >= held.max() - 1e-6)
         return float(np.exp(self.log_peak[good].mean())), float(held.max())
 
     def best_region(self, width: float) -> tuple[float, float]:
         """The rate with the highest P(|y(rate/λ*) - 1| <= width), and that probability."""
-        rates = self._plausible()
+        rates = np.array([self.quantile(float(share)) for share in np.linspace(0.02, 0.98, 40)])
         held = np.array([self.in_region(rate, width) for rate in rates])
         good = np.flatnonzero(held >= held.max() - 1e-6)
         return float(rates[good[len(good) // 2]]), float(held.max())
@@ -143,10 +193,6 @@ class Belief:
         logs = family().log_readings(math.log(rate) - self.log_peak)
         inside = (logs >= math.log(1 - width)) & (logs <= math.log(1 + width))
         return float(self.joint[inside].sum())
-
-    def _plausible(self, most: int = 40) -> Floats:
-        shares = np.linspace(0.02, 0.98, most)
-        return np.array([self.quantile(float(share)) for share in shares])
 
     def shapes(self) -> tuple[tuple[str, float], ...]:
         """Probable shapes with their probabilities, by falling probability."""
@@ -179,7 +225,8 @@ class Belief:
 
 def posterior_of(task: Task, known: Sequence[Evidence]) -> Belief:
     """Posterior after these trials: first on the whole range, then on a grid over its plausible part."""
-    return _believed(task.lowest, task.highest, seed_of(task), tuple(known))
+    seed = Seed(task.seed_load, task.seed_spread, task.seed_shapes)
+    return _believed(task.lowest, task.highest, seed, tuple(known))
 
 
 @lru_cache(maxsize=16)

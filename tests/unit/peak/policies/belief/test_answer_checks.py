@@ -7,13 +7,13 @@ import math
 from etude.peak.policies.belief.answer_checks import (
     MIN_CALM_WINDOWS,
     calm_windows,
+    highest_offerable_load,
     hysteresis_check,
     non_monotone_check,
     required_check,
     slowdown_check,
 )
 from etude.peak.policies.belief.evidence import Evidence
-from etude.peak.policies.belief.target import highest_offerable_load
 from support.policy_simulator import task, trial
 
 

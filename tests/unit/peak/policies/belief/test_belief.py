@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from etude.peak.policies.belief.answer_checks import is_target_met
 from etude.peak.policies.belief.curves import CAP, FLOOR, family
 from etude.peak.policies.belief.evidence import (
     PRIOR_BETWEEN,
@@ -19,7 +20,6 @@ from etude.peak.policies.belief.evidence import (
     window_evidence,
 )
 from etude.peak.policies.belief.grid import Belief, log_likelihood, posterior_of
-from etude.peak.policies.belief.target import is_target_met
 from etude.peak.task import Trial
 from support.policy_simulator import GOAL, mm1, task, trial
 from support.profiles import examples

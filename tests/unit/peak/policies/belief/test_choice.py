@@ -31,14 +31,14 @@ def belief(known: list[Evidence] = KNOWN) -> Belief:
 
 
 def test_the_most_that_lies_within_one_rate_is_that_of_the_best_answer() -> None:
-    found = choice._most_in(belief().marginal[:, None], belief(), 0.1)
+    found = choice._most_in(belief().joint.sum(axis=0)[:, None], belief(), 0.1)
     assert float(found[0]) == pytest.approx(belief().best_rate(0.1)[1], abs=2e-3)
 
 
 def test_of_a_step_of_the_grid_a_share_counts() -> None:
     coarse = Belief(0.05 * np.arange(10), np.full((1, 10), 0.1), 0.0)
     within = math.tanh(2.5 * 0.05 / 2)  # two and a half steps wide
-    assert choice._most_in(coarse.marginal[:, None], coarse, within)[0] == pytest.approx(0.25)
+    assert choice._most_in(coarse.joint.sum(axis=0)[:, None], coarse, within)[0] == pytest.approx(0.25)
 
 
 @settings(max_examples=examples(20))

@@ -9,8 +9,7 @@ import pytest
 
 from etude.peak.policies.belief.curves import family
 from etude.peak.policies.belief.evidence import Evidence
-from etude.peak.policies.belief.grid import posterior_of
-from etude.peak.policies.belief.seed import Seed, seed_of
+from etude.peak.policies.belief.grid import Seed, posterior_of
 from support.policy_simulator import mm1, task
 
 
@@ -52,4 +51,3 @@ def test_what_a_belief_says_of_shapes_can_be_a_seed() -> None:
     assert len(shapes) < len(family().names)
     assert [weight for _, weight in shapes] == sorted((weight for _, weight in shapes), reverse=True)
     assert min(weight for _, weight in shapes) > 1e-3
-    assert seed_of(task(seed_shapes=shapes)).shapes == shapes
