@@ -11,9 +11,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from etude.cluster.distributed.jobs import Jobs, should_retry
+from etude.cluster.distributed.jobs import Jobs
 from etude.cluster.distributed.part import TASK, Part
-from etude.cluster.pool.job import JobEnd
+from etude.cluster.job_loop import EndedJob
 from etude.codec import plain
 from etude.errors import EtudeError, InputError
 from etude.peak.policies import policy
@@ -39,38 +39,29 @@ def search_on_pool(
     `words`: the subject, `harness` or `simulate`, as on the command line. `document`: record of the pool. Raises
     EtudeError: the job failed with it, or the pool cannot run it; no job is left.
     """
-    found: list[Part] = []
+    measured = [part for part in jobs.ended_parts if part.measured]
+    found = [part for part in measured if SearchStore(part.results).answer is not None]
 
-    def begin(attempt: int) -> None:
+    def submit() -> None:
+        _check_same([*jobs.ended_parts, *jobs.parts], sought)
+        if found or jobs.parts:
+            return
         task = {
             "kind": KIND,
             **words,
             **_asked(sought),
             "text": source.text,
             "deadline": None if deadline is None else deadline.isoformat(),
-            "attempt": attempt,
             "command_line": list(document["command_line"]),
         }
         jobs.begin(task, source.name, nodes)
 
-    def heed(over: Sequence[tuple[Part, JobEnd]]) -> None:
-        for part, ended in over:
-            if should_retry(part, ended):
-                begin(part.attempt + 1)
-            else:
-                found.append(part)
+    def judged(ended: EndedJob[Part], error: EtudeError | None) -> EtudeError | None:
+        if not ended.again:
+            found.append(ended.work)
+        return error
 
-    try:
-        measured = [part for part in jobs.ended_parts if part.measured]
-        found += [part for part in measured if SearchStore(part.results).answer is not None]
-        _check_same([*jobs.ended_parts, *jobs.parts], sought)
-        if not found and not jobs.parts:
-            begin(1)
-        while jobs.parts:
-            heed(jobs.wait())
-    except (EtudeError, KeyboardInterrupt) as error:
-        jobs.give_up(error)
-        raise
+    jobs.run(submit, judged)
     merge_results({found[-1].name: found[-1].results}, jobs.directory, {"pool": document["pool"]})
     return SearchStore(jobs.directory)
 

@@ -9,9 +9,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from etude.cluster.distributed.jobs import Jobs, should_retry
+from etude.cluster.distributed.jobs import Jobs
 from etude.cluster.distributed.part import Part
-from etude.cluster.pool.job import JobEnd
+from etude.cluster.job_loop import EndedJob
 from etude.errors import CommandFailed, EtudeError, InputError, UsageError
 from etude.experiment import monitoring
 from etude.experiment.monitoring import Monitoring
@@ -61,6 +61,7 @@ class Tests:
         self._asked, self._groups, self._jobs, self._document = asked, groups, jobs, document
         self._monitor, self._directories = monitor, directories
         self._failed: list[str] = []
+        self._begun: set[Group] = set()
 
     def run(self) -> None:
         """Run each test.
@@ -71,25 +72,25 @@ class Tests:
         """
         try:
             self._failed = [str(error) for part in self._done() if (error := part.error()) is not None]
-            self._merge()
-            begun = {tuple(part.task["only"]) for part in (*self._done(), *self._jobs.parts)}
-            for group in self._groups:
-                if group not in begun:
-                    self._begin(group, 1)
-            while self._jobs.parts:
-                self._heed(self._jobs.wait())
-                self._merge()
-            self._merge({} if self._failed else {"ended": "complete"})
-        except (EtudeError, KeyboardInterrupt) as error:
-            self._jobs.give_up(error)
+            self._begun = {part.key for part in (*self._done(), *self._jobs.parts)}
+            self._jobs.run(self._submit, self._judged)
+        except (EtudeError, KeyboardInterrupt):
             self._merge()
             raise
+        self._merge({} if self._failed else {"ended": "complete"})
         if self._failed:
             failed = CommandFailed("; ".join(self._failed))
             failed.results = self._jobs.directory
             raise failed
 
-    def _begin(self, group: Group, attempt: int) -> None:
+    def _submit(self) -> None:
+        self._merge()
+        for group in self._groups:
+            if group not in self._begun:
+                self._begin(group)
+
+    def _begin(self, group: Group) -> None:
+        self._begun.add(group)
         asked = self._asked
         task = {
             "kind": KIND,
@@ -102,19 +103,19 @@ class Tests:
             "counters": asked.counters,
             "masks": list(asked.masks),
             "only": list(group),
-            "attempt": attempt,
             "monitor": monitoring.to_document(self._monitor),
             "command_line": list(self._document["command_line"]),
         }
         self._jobs.begin(task, group[0] if len(group) == 1 else f"{group[0]} and {len(group) - 1} more")
 
-    def _heed(self, over: Sequence[tuple[Part, JobEnd]]) -> None:
-        for part, ended in over:
-            try:
-                if should_retry(part, ended):
-                    self._begin(tuple(part.task["only"]), part.attempt + 1)
-            except CommandFailed as error:
-                self._failed.append(str(error))
+    def _judged(self, ended: EndedJob[Part], error: EtudeError | None) -> EtudeError | None:
+        """The error, unless a test has failed: the others are still run."""
+        if ended.again:
+            self._begun.discard(ended.work.key)
+        if not isinstance(error, CommandFailed):
+            return error
+        self._failed.append(str(error))
+        return None
 
     def _done(self) -> list[Part]:
         """Parts that ended by themselves; parts that lost their node are excluded."""
@@ -131,7 +132,7 @@ class Tests:
 
     def _merge(self, members: Mapping[str, Any] | None = None) -> None:
         order = {group: place for place, group in enumerate(self._groups)}
-        done = sorted(self._done(), key=lambda part: order.get(tuple(part.task["only"]), len(order)))
+        done = sorted(self._done(), key=lambda part: order.get(part.key, len(order)))
         pool = {**self._document["pool"], **(members or {})}
         parts = {part.name: part.results for part in done}
         merge_results(parts, self._jobs.directory, {**self._document, "pool": pool})

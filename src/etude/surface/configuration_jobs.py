@@ -161,7 +161,7 @@ class ConfigurationJobs:
     text: str = ""
     """Text of SPEC.toml."""
 
-    def job(self, visit: Visit, place: Path, avoid: frozenset[str], left_s: float | None) -> Job:
+    def job(self, visit: Visit, place: Path, left_s: float | None) -> Job:
         """The job that measures a configuration. Raises MachineRefuses if its directory cannot be written."""
         place = place.resolve()
         spec = "" if self.spec is None else str(self.spec.resolve())
@@ -170,7 +170,7 @@ class ConfigurationJobs:
         write_request(place, NodeRequest(visit, spec, self.simulate, text, lesson, left_s, self.deadline))
         command = worker_command(place, self.python)
         name = f"{self.name}: {self.space.name(visit.cell)}"
-        return Job(name, command, place, Path.cwd(), self.nodes, avoid)
+        return Job(name, command, place, Path.cwd(), self.nodes)
 
     @property
     def nodes(self) -> int:

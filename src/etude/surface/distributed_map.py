@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.analysis.warnings.machine import machine_warnings
-from etude.cluster.pool.job import MAX_ATTEMPTS, NODE_UNSUITABLE, RETRYABLE, JobEnd
-from etude.cluster.pool.journal import JournaledPool, Submitted
+from etude.cluster.job_loop import EndedJob, JobLoop, Losses
+from etude.cluster.pool.job import RETRYABLE, Job, JobEnd
+from etude.cluster.pool.journal import JournaledPool
 from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses
 from etude.peak.search import BUDGET_SPENT
 from etude.present.sentences.warnings import found_text
@@ -206,65 +207,85 @@ def run_map_over_pool(
     return why
 
 
-@dataclass
+@dataclass(frozen=True)
+class _Attempt:
+    """One attempt at a configuration."""
+
+    visit: Visit
+    attempt: int
+
+    @property
+    def key(self) -> Configuration:
+        """The configuration."""
+        return self.visit.cell
+
+
 class _DistributedMap:
-    kept: MapStore
-    cells: ConfigurationJobs
-    pool: JournaledPool
-    budget: MapBudget
-    display: DistributedDisplay
-    visits: dict[str, Visit] = field(default_factory=dict)
-    """Pending visits, by job id."""
-    unfit: set[str] = field(default_factory=set)
-    """Nodes that cannot run any configuration."""
-    widest: int = 1
-    """Maximum number of jobs that there were nodes for."""
-    stopped: EtudeError | None = None
-    """Reason why no more jobs start: the pool refuses, or the subject has changed."""
-    refused: int = 0
-    """Consecutive jobs that were ended from outside."""
+    def __init__(
+        self,
+        kept: MapStore,
+        cells: ConfigurationJobs,
+        pool: JournaledPool,
+        budget: MapBudget,
+        display: DistributedDisplay,
+    ) -> None:
+        self.kept, self.cells, self.budget, self.display = kept, cells, budget, display
+        restore_learned_state(kept, cells)
+        lost = {cell: self._losses(cell) for cell in {line.sample.cell for line in kept.attempts()}}
+        self.jobs: JobLoop[_Attempt] = JobLoop(pool, self._adopted, lost)
+        self.why = ""
+        """Reason why no more jobs start now."""
+        self.stopped: EtudeError | None = None
+        """Reason why no more jobs start at all: the pool refuses, or the subject has changed."""
+        self.refused = 0
+        """Consecutive jobs that were ended from outside."""
 
     def made(self) -> str:
-        restore_learned_state(self.kept, self.cells)
-        for job in self.pool.recover():
-            assert job.id is not None
-            self.visits[job.id] = read_request(job.job.place).visit
-        while True:
-            why = self._fill()
-            if not self.visits:
-                if self.stopped is not None:
-                    raise self.stopped
-                return why
-            self.display.looks(self._pending(), len(self.pool.pool.running() & set(self.visits)))
-            left_s = self.budget.left_s()
-            for submitted, ended in self.pool.ended(left_s if LEAST_S < left_s < LOOK_S else LOOK_S):
-                self._ended(submitted, ended)
+        error = self.jobs.follow(self._submit, self._ended, self._look_s)
+        self._withdraw("the map came to its end")
+        if error := error or self.stopped:
+            raise error
+        return self.why
+
+    def _losses(self, cell: Configuration) -> Losses:
+        lines = [line for line in self.kept.losses(cell) if line.lost in RETRYABLE]
+        return Losses(len(lines), frozenset(line.host for line in lines if line.lost == "node-lost"))
+
+    def _adopted(self, job: Job) -> _Attempt:
+        visit = read_request(job.place).visit
+        return _Attempt(visit, self._losses(visit.cell).attempts + (not self._is_stored(visit, job)))
+
+    def _is_stored(self, visit: Visit, job: Job) -> bool:
+        """True if a killed controller has stored this attempt but not recorded its end in the journal."""
+        return self.kept.attempt_place(visit.cell).resolve() != job.place.resolve()
+
+    def _look_s(self) -> float:
+        left_s = self.budget.left_s()
+        return left_s if LEAST_S < left_s < LOOK_S else LOOK_S
 
     def _pending(self) -> list[Configuration]:
-        return [visit.cell for visit in self.visits.values()]
+        return [each.key for each in self.jobs.under_way.values()]
 
-    def _fill(self) -> str:
-        """Submit configurations while nodes are free; returns the reason why no more are, or an empty string."""
-        width = max((self.pool.pool.width() - len(self.unfit)) // self.cells.nodes, 1)
-        self.widest = max(self.widest, width)
-        while True:
-            why = str(self.stopped or "") or end_reason(self.kept, self.budget, self._pending())
-            if why == DEADLINE:
-                self._withdraw(set(self.visits) - self.pool.pool.running(), why)
-            if why or not self._room(width):
-                return why
+    def _submit(self) -> None:
+        """Submit configurations while nodes are free."""
+        self.why = ""
+        free = self.jobs.free(self.cells.nodes)
+        while not self.why:
+            self.why = str(self.stopped or "") or end_reason(self.kept, self.budget, self._pending())
+            if self.why == DEADLINE:
+                self._withdraw(self.why, waiting_only=True)
+            if self.why or not free:
+                break
             chosen = next_visit(self.kept, self.budget, self._pending())
             if isinstance(chosen, str):
-                return chosen
-            self._submit(chosen)
+                self.why = chosen
+            else:
+                self._begin(chosen)
+                free -= 1
+        if self.jobs.under_way:
+            self.display.looks(self._pending(), self.jobs.running)
 
-    def _room(self, width: int) -> bool:
-        """True if a node is free. A dead node does not count in the width, but its job is reported as ended only
-        minutes later: until then one other job at a time replaces it."""
-        count, running = len(self.visits), len(self.pool.pool.running() & set(self.visits))
-        return count < width or (count == running and count < self.widest)
-
-    def _submit(self, visit: Visit) -> None:
+    def _begin(self, visit: Visit) -> None:
         place = self.kept.attempt_place(visit.cell)
         if is_begun(place):  # by a session without a pool, or by a withdrawn job
             self._interrupted(visit, place, "it was interrupted, and is begun anew")
@@ -272,42 +293,27 @@ class _DistributedMap:
         bounds = (self.budget.cell_s, budget_left(self.kept, self.budget, self._pending()))
         left_s = min((bound for bound in bounds if bound is not None), default=None)
         left_s = None if left_s is None else max(left_s, LEAST_S)
-        job = self.cells.job(visit, place, self._avoided(visit.cell), left_s)
-        id = self.pool.submit(job, self.kept.definition.space.name(visit.cell))
-        self.visits[id] = visit
+        job = self.cells.job(visit, place, left_s)
+        name = self.kept.definition.space.name(visit.cell)
+        self.jobs.submit(_Attempt(visit, self.jobs.attempt(visit.cell)), job, name)
         self.display.begins(visit)
 
-    def _avoided(self, cell: Configuration) -> frozenset[str]:
-        """Nodes that a configuration must not run on, while there are others."""
-        lost = {line.host for line in self.kept.losses(cell) if line.lost == "node-lost"}
-        for avoid in (self.unfit | lost, self.unfit):
-            if avoid and len(avoid) + self.cells.nodes <= self.pool.pool.width():
-                return frozenset(avoid)
-        return frozenset()
-
-    def _ended(self, submitted: Submitted, ended: JobEnd) -> None:
-        """Store the result of a job; it is on disk before the journal records the job's end."""
-        visit, place = self.visits.pop(ended.id), submitted.job.place
-        refusal: EtudeError | None = None
-        # If a killed controller has stored this attempt but not recorded its end in the journal, another attempt is
-        # next.
-        if self.kept.attempt_place(visit.cell).resolve() == place.resolve():
-            refusal = self._keep(visit, place, ended)
-        self.pool.conclude(submitted, ended)
+    def _ended(self, ended: EndedJob[_Attempt]) -> EtudeError | None:
+        """Store the result of a job; returns the error if the map cannot resume."""
+        refusal = None if self._is_stored(ended.work.visit, ended.job) else self._keep(ended)
         tried = self.kept.samples()
         if len(tried) >= HOPELESS and all(each.state == "failed" for each in tried):
-            refusal = is_hopeless(CommandFailed(tried[-1].why), len(tried))
-        if refusal is not None:
-            self._withdraw(set(self.visits), "the map came to its end")
-            raise refusal
+            return is_hopeless(CommandFailed(tried[-1].why), len(tried))
+        return refusal
 
-    def _keep(self, visit: Visit, place: Path, ended: JobEnd) -> EtudeError | None:
+    def _keep(self, of: EndedJob[_Attempt]) -> EtudeError | None:
         """Store one attempt, whatever its result; returns the error if the map cannot resume."""
+        visit, place, ended = of.work.visit, of.job.place, of.end
         sample = read_sample(place, self.kept.definition.space)
         if sample is not None:
             self._made(visit, place, ended, sample)
         elif ended.how in RETRYABLE:
-            self._lost(visit, place, ended)
+            self._lost(of.work, place, ended, again=of.again)
         elif ended.how == "held":
             self._stop(MachineRefuses(ended.why), visit, place)
         elif ended.code == InputError.exit_code:  # not the configuration's: its own failures leave a sample
@@ -327,17 +333,15 @@ class _DistributedMap:
             self.cells.learn(place)
         self.display.made(visit, sample, where_measured(attempt))
 
-    def _lost(self, visit: Visit, place: Path, ended: JobEnd) -> None:
-        """Store a lost attempt, which does not count; it is repeated until TRIES attempts were lost."""
+    def _lost(self, work: _Attempt, place: Path, ended: JobEnd, *, again: bool) -> None:
+        """Store a lost attempt, which does not count; the last one that is allowed has failed."""
+        visit = work.visit
         attempt, sample = read_attempt(place, ended), failed_sample(visit.cell, ended.why, _took(ended))
-        if ended.how in NODE_UNSUITABLE:
-            self.unfit.update(ended.nodes[:1])
-        tries = 1 + sum(line.lost in RETRYABLE for line in self.kept.losses(visit.cell))
         self.display.lost(visit, ended)
-        if tries < MAX_ATTEMPTS:
+        if again:
             self._keep_lost(visit, attempt, ended.how, replace(sample, trials=spent_on_disk(place)[1]))
             return
-        sample = replace(sample, why=f"{tries} nodes came to no end of it; the last: {ended.why}")
+        sample = replace(sample, why=f"{work.attempt} nodes came to no end of it; the last: {ended.why}")
         self.kept.keep(visit, forecast_of(sample, visit), attempt)
         self.display.made(visit, sample, where_measured(attempt))
 
@@ -366,12 +370,10 @@ class _DistributedMap:
     def _keep_lost(self, visit: Visit, attempt: Attempt, how: str, sample: Sample) -> None:
         self.kept.keep(visit, sample, replace(attempt, lost=how))
 
-    def _withdraw(self, ids: set[str], why: str) -> None:
+    def _withdraw(self, why: str, *, waiting_only: bool = False) -> None:
         """Cancel jobs; another session measures their configurations."""
-        for id in sorted(ids):
-            visit, place = self.visits.pop(id), self.pool.under_way[id].job.place
-            self.pool.cancel(id, why)
-            self._interrupted(visit, place, why)
+        for work, job in self.jobs.cancel(why, waiting_only=waiting_only):
+            self._interrupted(work.visit, job.place, why)
 
 
 def where_measured(attempt: Attempt) -> str:

@@ -7,8 +7,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from etude.cluster.pool import engine_only_pool, staged_pool
+from etude.cluster.pool.engine_only_pool import EngineOnlyPool
 from etude.cluster.pool.slurm import pool as slurm_pool
+from etude.cluster.pool.staged_pool import StagedPool
 from support.places import ROOT
 from support.slurm_cluster import Cluster
 
@@ -31,8 +32,8 @@ def use(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PATH", "SLURM_CONF"):
         monkeypatch.setenv(name, cluster.environment[name])
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
-    monkeypatch.setattr(engine_only_pool, "LOOK_S", 0.1)
-    monkeypatch.setattr(staged_pool, "LOOK_S", 0.1)
+    monkeypatch.setattr(EngineOnlyPool, "look_s", 0.1)
+    monkeypatch.setattr(StagedPool, "look_s", 0.1)
     monkeypatch.setattr(slurm_pool, "QUEUE_S", 0.2)
 
 

@@ -392,7 +392,7 @@ def test_a_node_that_does_not_see_the_results_measures_its_cell_all_the_same(tmp
     system, response = simulated_response("DB_TP")
     cells = ConfigurationJobs("x", system.space, response, None, "DB_TP")
     for place in (tmp_path / "cell", tmp_path / "cell" / "attempt-2"):
-        cells.job(Visit((0, 0), None, None, "the first"), place, frozenset(), None)
+        cells.job(Visit((0, 0), None, None, "the first"), place, None)
         assert worker.run_part(place) == 0
         sample = read_sample(place, system.space)
         assert sample is not None

@@ -140,7 +140,7 @@ def test_where_the_engine_alone_was_on_the_node_its_experiment_says_which(tmp_pa
 def test_a_job_knows_the_time_that_is_left_and_the_deadline(tmp_path: Path) -> None:
     deadline = datetime(2100, 1, 1, tzinfo=UTC)
     cells = ConfigurationJobs("made", SPACE, Response(), None, "made", deadline)
-    job = cells.job(TODO.visit, tmp_path / "cell", frozenset({"n1"}), 12.5)
+    job = cells.job(TODO.visit, tmp_path / "cell", 12.5)
     todo = read_request(job.place)
     assert (todo.visit, todo.left_s, todo.deadline) == (TODO.visit, 12.5, deadline)
-    assert (todo.simulate, job.avoid, job.nodes) == ("made", {"n1"}, 1)
+    assert (todo.simulate, job.nodes) == ("made", 1)

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.cluster.distributed.jobs import Jobs, Say, should_retry
+from etude.cluster.distributed.jobs import Jobs, Say
 from etude.cluster.distributed.part import Part
-from etude.cluster.pool.job import JobEnd
 from etude.errors import EtudeError
 from etude.experiment import monitoring
 from etude.experiment.loop import GIVE_UP_FACTOR, decide_on_samples, shell_test
@@ -127,8 +126,6 @@ class Blocks:
         self._monitor, self._say = monitor, say
         self._groups = groups(plan.schedule, plan.tests)
         self._step = max(MIN_BLOCKS, math.ceil(plan.rule.minimum / jobs.pool.width()))
-        self._lost: dict[tuple[str, ...], int] = {}
-        """Consecutive lost jobs, by the tests of the job."""
         self._why = ""
 
     def run(self) -> tuple[Decision, ...]:
@@ -138,22 +135,19 @@ class Blocks:
             EtudeError: a job reported it, or the pool failed; what was measured is merged, and no job is left running.
         """
         try:
-            self._merge()
-            while True:
-                for tests, blocks in self._next():
-                    self._begin(tests, blocks)
-                if not self._jobs.parts:
-                    break
-                self._heed(self._jobs.wait())
-                self._merge()
-            results = self._results()
-            decisions = tuple(decide(self._plan, results, names_of(group)) for group in self._groups)
-            self._merge({"ended": "complete", "decisions": [each.why for each in decisions]})
-        except (EtudeError, KeyboardInterrupt) as error:
-            self._jobs.give_up(error)
+            self._jobs.run(self._submit)
+        except (EtudeError, KeyboardInterrupt):
             self._merge()
             raise
+        results = self._results()
+        decisions = tuple(decide(self._plan, results, names_of(group)) for group in self._groups)
+        self._merge({"ended": "complete", "decisions": [each.why for each in decisions]})
         return decisions
+
+    def _submit(self) -> None:
+        self._merge()
+        for tests, blocks in self._next():
+            self._begin(tests, blocks)
 
     def _next(self) -> list[tuple[tuple[Test, ...], int]]:
         """Jobs to submit now: tests and a number of blocks each. Tests that lack equally many blocks share a job."""
@@ -166,7 +160,9 @@ class Blocks:
             if split_blocks:
                 alike.setdefault(split_blocks, []).extend(group)
         if enough:
-            self._jobs.cancel(waiting_only=True)  # running jobs are awaited: their results count
+            self._jobs.cancel(
+                "ended from here", waiting_only=True
+            )  # running jobs are awaited: their results count
         return [(tuple(tests), blocks) for split_blocks, tests in alike.items() for blocks in split_blocks]
 
     def _lacking(
@@ -205,26 +201,16 @@ class Blocks:
             seed=number.getrandbits(32),
             again_every=min(plan.again_every, blocks),
         )
-        names = names_of(tests)
         task = {
             "kind": KIND,
             "plan": to_document(part),
-            "tests": list(names),
+            "tests": list(names_of(tests)),
             "blocks": blocks,
-            "attempt": self._lost.get(names, 0) + 1,
             "monitor": monitoring.to_document(self._monitor),
             "command_line": list(self._document["command_line"]),
         }
         word = "block" if plan.compares else "trial"
         self._jobs.begin(task, f"{plan.name}, {blocks} {word}{'' if blocks == 1 else 's'}")
-
-    def _heed(self, over: Sequence[tuple[Part, JobEnd]]) -> None:
-        for part, ended in over:
-            names = tuple(part.task["tests"])
-            if should_retry(part, ended):
-                self._lost[names] = part.attempt
-            else:
-                self._lost.pop(names, None)
 
     def _merge(self, members: Mapping[str, Any] | None = None) -> None:
         parts = {part.name: part.results for part in self._jobs.ended_parts if part.measured}

@@ -1,4 +1,4 @@
-"""The jobs of one experiment: each is in the journal before it is in the pool, and survives a controller that died."""
+"""The jobs of one experiment: each measures a part, and its results stay in the part's directory."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from etude.cluster.distributed.part import Part, job_of, new_part, parts_of, read_part
-from etude.cluster.pool.job import MAX_ATTEMPTS, NODE_UNSUITABLE, RETRYABLE, JobEnd, Pool
+from etude.cluster.job_loop import EndedJob, JobLoop
+from etude.cluster.pool.job import MAX_ATTEMPTS, NODE_UNSUITABLE, RETRYABLE, Pool
 from etude.cluster.pool.job_status import OUTPUT
 from etude.cluster.pool.journal import Journal, JournaledPool
 from etude.cluster.pool.slurm.commands import SlurmUnreachable
-from etude.errors import MachineRefuses
+from etude.errors import EtudeError, MachineRefuses
 
 Say = Callable[[str], None]
+Judge = Callable[[EndedJob[Part], EtudeError | None], EtudeError | None]
 
 
-class Jobs:
+class Jobs(JobLoop[Part]):
     """Jobs that are under way. `say` receives one line for each job that ends."""
 
     def __init__(
@@ -34,15 +36,15 @@ class Jobs:
             InputError: the journal or a part cannot be read; MachineRefuses: the pool does not take them.
         """
         self.directory = directory.resolve()
-        self.pool, self.journal = pool, Journal(self.directory)
-        self._followed = JournaledPool(pool, self.journal)
         self._python, self._say = python, say
-        self._under = {str(each.id): read_part(each.job.place) for each in self._followed.recover()}
+        super().__init__(JournaledPool(pool, Journal(self.directory)), lambda job: read_part(job.place))
+        before = [each.ended for each in self.journal.jobs if each.ended is not None]
+        self.unfit.update(node for end in before if end.how in NODE_UNSUITABLE for node in end.nodes[:1])
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """Parts whose jobs are under way."""
-        return tuple(self._under.values())
+        return tuple(self.under_way.values())
 
     @property
     def ended_parts(self) -> list[Part]:
@@ -50,78 +52,59 @@ class Jobs:
         under = {part.name for part in self.parts}
         return [part for part in parts_of(self.directory) if part.name not in under]
 
-    def free(self) -> int:
-        """Number of further jobs that could run now."""
-        return max(self.pool.width() - len(self._under), 0)
-
     def begin(self, task: Mapping[str, Any], name: str, nodes: int = 1) -> None:
         """Create a part and submit its job; `name` is the job's label for the user. Raises MachineRefuses."""
-        part = new_part(self.directory, task)
-        job = job_of(part, name, nodes=nodes, avoid=self._avoided(part), python=self._python)
-        self._under[self._followed.submit(job, part.name)] = part
+        attempt = self.attempt(Part(self.directory, task).key)
+        part = new_part(self.directory, {**task, "attempt": attempt})
+        self.submit(part, job_of(part, name, nodes=nodes, python=self._python), part.name)
 
-    def _avoided(self, part: Part) -> frozenset[str]:
-        """First nodes of jobs that those nodes could not run; a later attempt also avoids nodes that were lost."""
-        ends = NODE_UNSUITABLE if part.attempt == 1 else NODE_UNSUITABLE | {"node-lost"}
-        ended = [each.ended for each in self.journal.jobs if each.ended is not None]
-        return frozenset(node for each in ended if each.how in ends for node in each.nodes[:1])
-
-    def wait(self) -> list[tuple[Part, JobEnd]]:
-        """Wait until some jobs have ended. Results stay in the directory of their part, and can be merged at any time.
+    def run(self, submit: Callable[[], None], judge: Judge = lambda ended, error: error) -> None:
+        """Follow the jobs until none is under way. `submit` begins what is next; `judge` receives each end with its
+        error, and returns the error that ends the experiment, if any.
 
         Raises:
-            MachineRefuses: the pool did not answer for too long; its jobs continue.
+            EtudeError: from `judge`, or the pool failed. No job is left running, unless the scheduler does not answer.
         """
-        found = []
-        for submitted, ended in self._followed.ended():
-            part = self._under.pop(ended.id)
-            self._followed.conclude(submitted, ended)
-            on = f" on {', '.join(ended.nodes)}" if ended.nodes else ""
-            why = f": {ended.why}" if ended.why else ""
-            self._say(f"{part.name} ({submitted.job.name}){on}: {ended.how}{why}")
-            found.append((part, ended))
-        return found
 
-    def give_up(self, error: BaseException) -> None:
-        """Cancel all jobs because of this error, unless the scheduler does not answer: then they continue."""
-        if not isinstance(error, SlurmUnreachable):
-            self.cancel()
-
-    def cancel(self, *, waiting_only: bool = False) -> None:
-        """Cancel the jobs under way, or only those that still wait."""
-        running = self.pool.running() if waiting_only else frozenset()
-        for id in [each for each in self._under if each not in running]:
-            del self._under[id]
-            self._followed.cancel(id, "ended from here")
-
-
-def should_retry(part: Part, ended: JobEnd) -> bool:
-    """True if the job's end is no fault of the part, so that it should be repeated on another node.
-
-    Raises:
-        EtudeError: the error that the job reported; MachineRefuses: this pool cannot run it, it lost too many nodes,
-            or it left no results.
-    """
-    where = f"{part.name} on {', '.join(ended.nodes)}" if ended.nodes else part.name
-    if ended.how == "done":
-        if not part.measured:
-            raise MachineRefuses(
-                f"{where}: has ended well, but {part.results} has no results: is it shared with that node "
-                "(results=copied), and is there space left?"
+        def store(ended: EndedJob[Part]) -> EtudeError | None:
+            end = ended.end
+            on = f" on {', '.join(end.nodes)}" if end.nodes else ""
+            self._say(
+                f"{ended.work.name} ({ended.job.name}){on}: {end.how}{f': {end.why}' if end.why else ''}"
             )
-        return False
-    if ended.how in RETRYABLE:
-        if part.attempt < MAX_ATTEMPTS:
-            return True
-        raise MachineRefuses(
-            f"{where}: {ended.how}: {ended.why or 'no more is known'}; "
+            return judge(ended, error_of(ended))
+
+        try:
+            if (error := self.follow(submit, store)) is not None:
+                raise error
+        except (EtudeError, KeyboardInterrupt) as error:
+            if not isinstance(error, SlurmUnreachable):
+                self.cancel("ended from here")
+            raise
+
+
+def error_of(ended: EndedJob[Part]) -> EtudeError | None:
+    """The error that a job reported; MachineRefuses if this pool cannot run it, it lost too many nodes, or it left no
+    results. None if it is done, or to be repeated."""
+    part, end = ended.work, ended.end
+    where = f"{part.name} on {', '.join(end.nodes)}" if end.nodes else part.name
+    if ended.again or (end.how == "done" and part.measured):
+        return None
+    if end.how == "done":
+        return MachineRefuses(
+            f"{where}: has ended well, but {part.results} has no results: is it shared with that node "
+            "(results=copied), and is there space left?"
+        )
+    if end.how in RETRYABLE:
+        return MachineRefuses(
+            f"{where}: {end.how}: {end.why or 'no more is known'}; "
             f"this was attempt {part.attempt} of {MAX_ATTEMPTS}"
         )
-    told = part.error() if ended.how == "failed" else None
-    if told is not None:
-        told.args = (f"{told} ({where})",)
-        raise told
-    status = f" (exit status {ended.code})" if ended.code else ""
+    reported = part.error() if end.how == "failed" else None
+    if reported is not None:
+        reported.args = (f"{reported} ({where})",)
+        return reported
+    status = f" (exit status {end.code})" if end.code else ""
     output = part.place / OUTPUT
     said = f": {output}" if output.exists() else ""
-    raise MachineRefuses(f"{where}: {ended.how}{status}: {ended.why or 'see what it said'}{said}")
+    return MachineRefuses(f"{where}: {end.how}{status}: {end.why or 'see what it said'}{said}")

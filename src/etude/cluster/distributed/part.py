@@ -41,8 +41,13 @@ class Part:
         return self.place / RESULTS
 
     @property
+    def key(self) -> tuple[str, ...]:
+        """Tests that it measures; empty for a search."""
+        return tuple(self.task.get("tests") or self.task.get("only") or ())
+
+    @property
     def attempt(self) -> int:
-        """Number of the attempt, from 1; later ones replace a job whose node was lost."""
+        """Number of the attempt, from 1; later ones replace a job that lost its node."""
         return int(self.task.get("attempt", 1))
 
     @property
@@ -101,14 +106,6 @@ def parts_of(directory: Path) -> list[Part]:
     return [read_part(place) for place in places if (place / TASK).exists()]
 
 
-def job_of(
-    part: Part,
-    name: str,
-    *,
-    nodes: int = 1,
-    avoid: frozenset[str] = frozenset(),
-    python: str = sys.executable,
-) -> Job:
+def job_of(part: Part, name: str, *, nodes: int = 1, python: str = sys.executable) -> Job:
     """The job that measures it, in the current working directory."""
-    command = worker_command(part.place, python)
-    return Job(name, command, part.place, Path.cwd(), nodes, avoid)
+    return Job(name, worker_command(part.place, python), part.place, Path.cwd(), nodes)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from etude.machine.remote.slurm import slurm, srun
+from etude.machine.remote.slurm import RunCommand, slurm, srun
 
 PLACE_VARIABLE = "ETUDE_SYSTEM_PLACE"
 """Environment variable of all processes that `Node.line` starts: their directory."""
@@ -24,9 +24,6 @@ while [ "$looks" -gt 0 ] && [ -n "$(left "$1")" ]; do sleep 0.1; looks=$((looks 
 found=$(left "$1"); [ -z "$found" ] || kill -KILL $found 2>/dev/null
 exit 0
 """
-
-RunCommand = Callable[[Sequence[str]], str]
-"""Runs a command of Slurm; returns its standard output."""
 
 
 @dataclass(frozen=True, slots=True)

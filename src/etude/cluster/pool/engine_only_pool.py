@@ -11,20 +11,18 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from etude.cluster.pool.job import How, Job, JobEnd, Pool
-from etude.cluster.pool.job_status import OUTPUT, last_line
+from etude.cluster.pool.holding_pool import HeldNode, HoldingPool, failure_text
+from etude.cluster.pool.job import How, Job, JobEnd
+from etude.cluster.pool.job_status import OUTPUT
 from etude.errors import MachineRefuses
 from etude.experiment.remote_engine import VARIABLE
 from etude.machine.remote.remote_directory import PREFIX
-from etude.machine.remote.slurm import slurm, srun
+from etude.machine.remote.slurm import srun
 from etude.program import engine_path
 
-LOOK_S = 1.0
-"""Interval between checks of the commands that run here, s."""
 LOST_S = 120.0
 """Time within which the inner pool reports the state of a node that does not answer, s."""
 GRACE_S = 30.0
@@ -39,101 +37,61 @@ done
 """
 """Keeps its node while an engine runs there and for ten minutes more, so that a new controller can adopt the job."""
 
-RunCommand = Callable[[Sequence[str]], str]
-
 
 @dataclass
-class _Held:
-    """A job: its node is held, or waited for."""
-
-    job: Job
-    submitted_s: float
-    node: str = ""
+class _LocalCommand(HeldNode):
     process: subprocess.Popen[bytes] | None = None
-    started_s: float = 0.0
     lost_s: float | None = None
     """Start of the node's silence, on the monotonic clock; None while it answers."""
 
 
-class EngineOnlyPool:
+class EngineOnlyPool(HoldingPool[_LocalCommand]):
     """A pool (job.py) on top of an inner pool, which provides the nodes."""
 
-    def __init__(self, nodes: Pool, ask: RunCommand = slurm) -> None:
-        self._nodes, self._ask = nodes, ask
-        self._held: dict[str, _Held] = {}
-
-    @property
-    def name(self) -> str:
-        """Same as the inner pool."""
-        return self._nodes.name
-
-    def width(self, nodes: int = 1) -> int:
-        """Same as the inner pool."""
-        return self._nodes.width(nodes)
-
-    def submit(self, job: Job) -> str:
-        """Request a node for it. Raises MachineRefuses: the pool refuses, or the job needs two nodes."""
-        id = self._nodes.submit(_holder(job))
-        self._held[id] = _Held(job, self.clock_s())
-        return id
-
-    def adopt(self, id: str, job: Job) -> None:
-        """Start its command again, on the same node: it ended with the controller that had started it."""
-        self._nodes.adopt(id, _holder(job))
-        self._held[id] = _Held(job, self.clock_s())
-
-    def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
-        """Same as `Pool.ended`."""
-        until = time.monotonic() + (float("inf") if timeout_s is None else timeout_s)
-        while self._held:
-            found = [
-                self._lost(end) for end in self._nodes.ended(min(LOOK_S, max(until - time.monotonic(), 0)))
-            ]
-            for id in sorted(self._nodes.running() & self._held.keys()):
-                end = self._looked(id)
-                found += [end] if end is not None else []
-            if found or time.monotonic() >= until:
-                return found
-        return ()
+    look_s = 1.0
+    one_node = "etude=copied a job has one; a client and a server need Étude on the nodes"
+    lost_why = "the job that held its node has ended"
+    held_type = _LocalCommand
 
     def running(self) -> frozenset[str]:
         """Ids of jobs whose command runs."""
         return frozenset(id for id, held in self._held.items() if held.process is not None)
 
-    def cancel(self, id: str) -> None:
-        """End a job and forget it."""
-        held = self._held.pop(id)
-        _end(held.process)
-        self._nodes.cancel(id)
-
-    def clock_s(self) -> float:
-        """Same as the inner pool."""
-        return self._nodes.clock_s()
-
     def close(self) -> None:
         """End the commands; nodes are held for ten minutes more, for a controller that adopts the jobs."""
         for held in self._held.values():
             _end(held.process)
-        self._nodes.close()
+        super().close()
 
-    def _looked(self, id: str) -> JobEnd | None:
-        """Check a job that has its node: start its command, or return its end."""
-        held = self._held[id]
+    def _holder(self, job: Job) -> Job:
+        return replace(job, command=("/bin/sh", "-c", _HOLD), environment={})
+
+    def _drop(self, id: str, held: _LocalCommand) -> None:
+        _end(held.process)
+
+    def _lost(self, end: JobEnd) -> JobEnd:
+        _end(self._held[end.id].process)
+        return super()._lost(end)
+
+    def _looked(self, running: Sequence[str]) -> list[JobEnd]:
+        return [end for id in running if (end := self._look(id, self._held[id])) is not None]
+
+    def _look(self, id: str, held: _LocalCommand) -> JobEnd | None:
+        """Start the command of a job that has its node, or return its end. A command that ended with an earlier
+        controller starts again, on the same node."""
         if held.process is None:
             return self._begin(id, held)
         code = held.process.poll()
         if code is None:
             return None
-        if code == 0:
-            return self._ended(id, "done", code, "")
-        why = f"exit status {code}: {last_line(held.job.place) or 'it said nothing'}"
-        if held.lost_s is None and self._answers(id, held.node):
-            return self._ended(id, "failed", code, why)
+        if code == 0 or (held.lost_s is None and self._answers(id, held.node)):
+            return self._by_status(id, code, str(code))
         # The engine's loss is seen at once; the scheduler reports why its node is gone some time later.
         held.lost_s = held.lost_s or time.monotonic()
+        why = failure_text(held.job, str(code))
         return self._ended(id, "node-lost", None, why) if time.monotonic() - held.lost_s > LOST_S else None
 
-    def _begin(self, id: str, held: _Held) -> JobEnd | None:
+    def _begin(self, id: str, held: _LocalCommand) -> JobEnd | None:
         """Start the command if the node can run the engine."""
         held.started_s = self.clock_s()
         try:
@@ -170,21 +128,6 @@ class EngineOnlyPool:
             return False
         return True
 
-    def _lost(self, end: JobEnd) -> JobEnd:
-        """The end of a job that lost its node: one that holds a node never ends by itself while its command runs."""
-        held = self._held.pop(end.id)
-        _end(held.process)
-        if end.how in ("done", "failed"):
-            return replace(end, how="node-lost", code=None, why="the job that held its node has ended")
-        return end
-
-    def _ended(self, id: str, how: How, code: int | None, why: str) -> JobEnd:
-        held = self._held.pop(id)
-        with suppress(MachineRefuses):
-            self._nodes.cancel(id)
-        nodes = (held.node,) if held.node else ()
-        return JobEnd(id, how, code, nodes, why, held.submitted_s, held.started_s, self.clock_s())
-
 
 def unsuitable_reason(said: str, node: str) -> tuple[How, None, str] | None:
     """Reason why a node cannot run the engine, from `uname -m` and the last line of `df -Pk`; None if it can."""
@@ -206,15 +149,6 @@ def unsuitable_reason(said: str, node: str) -> tuple[How, None, str] | None:
             f"node {node} has {free:.1f} MB free in /tmp, the engine needs {need / 1e6:.1f} MB",
         )
     return None
-
-
-def _holder(job: Job) -> Job:
-    if job.nodes != 1:
-        raise MachineRefuses(
-            f"{job.name}: wants {job.nodes} nodes: with etude=copied a job has one; a client and a server need "
-            "Étude on the nodes"
-        )
-    return replace(job, command=("/bin/sh", "-c", _HOLD), environment={})
 
 
 def _end(process: subprocess.Popen[bytes] | None) -> None:

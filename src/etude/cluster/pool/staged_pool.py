@@ -11,21 +11,19 @@ import io
 import shlex
 import subprocess
 import tarfile
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from etude.cluster.pool.job import How, Job, JobEnd, Pool
-from etude.cluster.pool.job_status import BEGUN, END, RECORD, SCRIPT, last_line
+from etude.cluster.pool.holding_pool import HeldNode, HoldingPool
+from etude.cluster.pool.job import Job, JobEnd, Pool
+from etude.cluster.pool.job_status import BEGUN, END, RECORD, SCRIPT
 from etude.errors import MachineRefuses
-from etude.machine.remote.slurm import slurm, srun
+from etude.machine.remote.slurm import RunCommand, slurm, srun
 from etude.osutil.commands import run_to_end
 from etude.osutil.trust import tool_words
 from etude.results.writer import write_error
 
-LOOK_S = 2.0
-"""Interval between polls of Slurm for ended commands, s: one for all jobs."""
 WITHIN_S = 600.0
 """Timeout for copying a job's files, either way, s."""
 ENDED_PREFIX = "etude-ended-"
@@ -49,7 +47,6 @@ while [ -e {place}/{code} ]; do sleep 2; done
 exit $code
 """
 
-RunCommand = Callable[[Sequence[str]], str]
 RunWithInput = Callable[[Sequence[str], bytes], bytes]
 """Runs a command with that standard input; returns its output."""
 
@@ -59,83 +56,49 @@ class _Shared(MachineRefuses):
 
 
 @dataclass
-class _Away:
-    job: Job
-    submitted_s: float
-    node: str = ""
-    began_s: float | None = None
+class _Away(HeldNode):
     tries: int = 0
     """Failed attempts to copy its files."""
 
 
-class StagedPool:
-    """A pool (job.py) on top of an inner pool."""
+class StagedPool(HoldingPool[_Away]):
+    """A pool (job.py) on top of an inner pool. Jobs continue without a controller, and keep their results."""
+
+    look_s = 2.0
+    """Interval between polls of Slurm for ended commands, s: one for all jobs."""
+    one_node = "results=copied a job has one; put the results directory on a file system that the nodes share"
+    lost_why = "its results were not fetched: {}"
+    held_type = _Away
 
     def __init__(self, nodes: Pool, ask: RunCommand = slurm, carry: RunWithInput | None = None) -> None:
-        self._nodes, self._ask, self._carry = nodes, ask, carry or run_with_input
-        self._away: dict[str, _Away] = {}
-        self.name = nodes.name
+        super().__init__(nodes, ask)
+        self._carry = carry or run_with_input
 
-    def width(self, nodes: int = 1) -> int:
-        """Same as the inner pool."""
-        return self._nodes.width(nodes)
+    def _holder(self, job: Job) -> Job:
+        text = _JOB.format(
+            place=shlex.quote(str(job.place)),
+            directory=shlex.quote(str(job.directory)),
+            command=shlex.join(job.command),
+            given=COPIED_MARK,
+            code=STATUS_FILE,
+            ended=ENDED_PREFIX,
+        )
+        return replace(job, command=("/bin/sh", "-c", text))
 
-    def submit(self, job: Job) -> str:
-        """Raises MachineRefuses: same as the inner pool; or a job of two nodes, of which one would not have the
-        files."""
-        id = self._nodes.submit(_there(job))
-        self._away[id] = _Away(job, self.clock_s())
-        return id
-
-    def adopt(self, id: str, job: Job) -> None:
-        """Follow a job; if it has ended, its results are still on its node."""
-        self._nodes.adopt(id, _there(job))
-        self._away[id] = _Away(job, self.clock_s())
-
-    def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
-        """Same as `Pool.ended`; the results of a job returned as done or failed are here.
-
-        Raises MachineRefuses: they cannot be copied, or the inner pool is silent; they stay on the node.
-        """
-        until = time.monotonic() + (float("inf") if timeout_s is None else timeout_s)
-        while self._away:
-            pause_s = min(LOOK_S, max(until - time.monotonic(), 0.0))
-            found = [self._lost(end) for end in self._nodes.ended(pause_s)]
-            found += self._looked()
-            if found or time.monotonic() >= until:
-                return found
-        return ()
-
-    def running(self) -> frozenset[str]:
-        """Same as the inner pool."""
-        return self._nodes.running()
-
-    def cancel(self, id: str) -> None:
-        """End a job and forget it; its files on the node are removed."""
-        away = self._away.pop(id)
-        if away.node:
+    def _drop(self, id: str, held: _Away) -> None:
+        if held.node:
             with suppress(MachineRefuses):
-                self._on(id, away, f"rm -rf {shlex.quote(str(away.job.place))}")
-        self._nodes.cancel(id)
+                self._on(id, held, f"rm -rf {shlex.quote(str(held.job.place))}")
 
-    def clock_s(self) -> float:
-        """Same as the inner pool."""
-        return self._nodes.clock_s()
-
-    def close(self) -> None:
-        """Does nothing: jobs continue, and keep their results."""
-        self._nodes.close()
-
-    def _looked(self) -> list[JobEnd]:
-        """Poll all running jobs: copy files to those that have started, fetch the results of those that have ended."""
-        running = sorted(self._nodes.running() & self._away.keys())
+    def _looked(self, running: Sequence[str]) -> list[JobEnd]:
+        """Copy files to the jobs that have started, fetch the results of those that have ended."""
         if not running:
             return []
         said = self._ask(["squeue", "-h", "-j", ",".join(running), "-o", "%A|%N|%k"])
         found = []
         for line in said.splitlines():
             id, node, comment = (*line.split("|", 2), "", "")[:3]
-            away = self._away.get(id)
+            away = self._held.get(id)
             if away is None:
                 continue
             try:
@@ -164,33 +127,23 @@ class StagedPool:
             away.node = ""
             raise
         if shared:
-            for each in self._away:
+            for each in self._held:
                 self._nodes.cancel(each)
             raise _Shared(
                 f"{away.job.name}: node {node} sees {away.job.place}, the results directory: leave out results=copied"
             )
-        away.began_s = self.clock_s()
+        away.started_s = self.clock_s()
 
     def _fetch(self, id: str, away: _Away, code: str) -> JobEnd:
         """Fetch a job's results, then remove them on the node. Idempotent."""
-        place = shlex.quote(str(away.job.place))
-        unpack(self._on(id, away, f"tar -C {place} -c ."), away.job)
-        del self._away[id]
-        with suppress(MachineRefuses):
-            self._on(id, away, f"rm -rf {place}")
-        self._nodes.cancel(id)
-        status = int(code) if code.isdigit() else None
-        why = "" if status == 0 else f"exit status {code}: {last_line(away.job.place) or 'it said nothing'}"
-        how: How = "done" if status == 0 else "failed"
-        ended_s = self.clock_s()
-        return JobEnd(id, how, status, (away.node,), why, away.submitted_s, away.began_s, ended_s)
+        unpack(self._on(id, away, f"tar -C {shlex.quote(str(away.job.place))} -c ."), away.job)
+        self._drop(id, away)
+        return self._by_status(id, int(code) if code.isdigit() else None, code)
 
     def _lost(self, end: JobEnd) -> JobEnd:
-        """The end of a job that ended before its results were fetched."""
-        away = self._away.pop(end.id)
-        if end.how in ("done", "failed"):
-            return replace(end, how="node-lost", code=None, why=f"its results were not fetched: {end.why}")
-        where = f"; what it had measured is on {end.nodes[0]} in {away.job.place}" if end.nodes else ""
+        place = self._held[end.id].job.place
+        end = super()._lost(end)
+        where = f"; what it had measured is on {end.nodes[0]} in {place}" if end.nodes else ""
         return replace(end, why=f"{end.why}{where}") if end.how in ("out-of-time", "cancelled") else end
 
     def _on(self, id: str, away: _Away, line: str, data: bytes = b"") -> bytes:
@@ -231,20 +184,3 @@ def run_with_input(words: Sequence[str], data: bytes) -> bytes:
     if done.status:
         raise MachineRefuses(f"{words[0]}: {done.why}")
     return done.output
-
-
-def _there(job: Job) -> Job:
-    if job.nodes != 1:
-        raise MachineRefuses(
-            f"{job.name}: wants {job.nodes} nodes: with results=copied a job has one; put the results directory on a "
-            "file system that the nodes share"
-        )
-    text = _JOB.format(
-        place=shlex.quote(str(job.place)),
-        directory=shlex.quote(str(job.directory)),
-        command=shlex.join(job.command),
-        given=COPIED_MARK,
-        code=STATUS_FILE,
-        ended=ENDED_PREFIX,
-    )
-    return replace(job, command=("/bin/sh", "-c", text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from etude.engine import Interrupts
@@ -17,6 +17,9 @@ from etude.osutil.trust import tool_words
 
 WITHIN_S = 30.0
 """Timeout for an answer of Slurm, s."""
+
+RunCommand = Callable[[Sequence[str]], str]
+"""Runs a command of Slurm; returns its standard output."""
 
 
 def srun(job: str, node: str) -> list[str]:
