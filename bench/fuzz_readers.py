@@ -37,7 +37,7 @@ from etude.probes.executables import parse_output
 from etude.results.histograms import encode
 from etude.results.windows import parse_window
 from etude.script import checkpoint
-from etude.script.expand import ExpansionError, compile_text
+from etude.script.directive_words import ExpansionError, compile_text
 from etude.script.parse import parse_text
 from etude.script.state import Interleave, Loop, Party, RunningTest, Scope, State
 from etude.stats.expression import ExpressionError, compile_expression

@@ -26,7 +26,7 @@ from etude.experiment.output_metric import (
 from etude.experiment.plan import CHECK_EACH, DUET, Plan, disjoint_cpus
 from etude.experiment.test import Test
 from etude.machine.cool.methods import REBOOTS, Cooled
-from etude.machine.resources.cgroup_limit import oom_kills
+from etude.machine.resources.cgroups import oom_kills
 from etude.results.model import Measurement, from_line, metric_kind
 from etude.results.reader import read_measurements
 

@@ -31,19 +31,25 @@ from etude.results.writer import directory_name
 from etude.script import checkpoint, environment, stop
 from etude.script.arguments import FIRST_NUMBER, CopyCommand, parse_exec
 from etude.script.checkpoint import STATE_FILE
-from etude.script.directive_words import command_words
+from etude.script.directive_words import command_words, words_of
 from etude.script.disk import file_system_under_test
 from etude.script.environment import search_path
-from etude.script.exec_probes import ExecProbes, words_of
-from etude.script.failures import failure_of
-from etude.script.hook_lines import HookLines
-from etude.script.outputs import drop_outputs, keep_outputs
+from etude.script.hook_lines import ExecProbes, HookLines
 from etude.script.program import Program
-from etude.script.remote import Remote, Trial, start_spread
+from etude.script.remote import Remote, Shared, Trial, WorkerGroup, start_spread
 from etude.script.resfiles import ResFiles, file_name
-from etude.script.rows import accepted_rows, partial_notes, printed_metrics, read_log, rows_of, why_failed
+from etude.script.rows import (
+    accepted_rows,
+    drop_outputs,
+    keep_outputs,
+    partial_notes,
+    printed_metrics,
+    read_log,
+    rows_of,
+    why_failed,
+)
 from etude.script.state import OF_OUTPUT, RunningTest, Scope, State
-from etude.script.worker_group import Shared, WorkerGroup
+from etude.script.stop import failure_of
 from etude.script.world import CANCELLED, TrialOnDisk
 
 if TYPE_CHECKING:

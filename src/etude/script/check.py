@@ -12,7 +12,7 @@ from etude.errors import CommandFailed, EtudeError
 from etude.machine.cool.methods import REBOOTS
 from etude.script import stop
 from etude.script.arguments import CopyCommand, metric_text, parse_exec, parse_on_hosts
-from etude.script.exec_probes import words_of
+from etude.script.directive_words import words_of
 from etude.script.machine import Machine
 from etude.script.program import Op, Program
 from etude.script.source import error_at

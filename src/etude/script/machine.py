@@ -16,7 +16,6 @@ from etude.results.model import FIRST_RUN
 from etude.script import arguments
 from etude.script.directive_words import ArgumentError
 from etude.script.disk import engine_line, parse_disk
-from etude.script.failures import GIVEN_UP
 from etude.script.flow import Flow
 from etude.script.program import Instruction, Program
 from etude.script.state import (
@@ -29,7 +28,7 @@ from etude.script.state import (
     forget_trial,
     reset_trial,
 )
-from etude.script.stop import LIMITED
+from etude.script.stop import GIVEN_UP, LIMITED
 from etude.script.world import CANCELLED, World
 
 Answer = TypeVar("Answer")

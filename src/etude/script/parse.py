@@ -23,9 +23,8 @@ from etude.script.arguments import (
     parse_threads,
     parse_timeout,
 )
-from etude.script.directive_words import NAME, ArgumentError, shown_word
+from etude.script.directive_words import NAME, ArgumentError, compile_text, shown_word
 from etude.script.disk import parse_disk
-from etude.script.expand import compile_text
 from etude.script.forloop import parse_for
 from etude.script.program import Instruction, Op, Program, ScriptError
 from etude.script.source import INCLUDES, LogicalLine, Source, error_at, read_lines, read_stored, read_text

@@ -141,8 +141,8 @@ def newer_bundle(path: Path) -> None:
 
 def sweep(path: Path, **options: object) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("etude.iolab.curves.beside_engine", lambda name: name)
-        patch.setattr("etude.iolab.curves.engine_path", lambda: "engine")
+        patch.setattr("etude.iolab.sweeps.beside_engine", lambda name: name)
+        patch.setattr("etude.iolab.sweeps.engine_path", lambda: "engine")
         directory = path.parent / "laboratory"
         directory.mkdir(exist_ok=True)
         shutil.copytree(Laboratory(directory).sweep(**options).directory, path)

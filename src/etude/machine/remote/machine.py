@@ -10,7 +10,7 @@ from typing import Any
 
 from etude.errors import MachineRefuses
 from etude.machine import snapshot
-from etude.machine.snapshot.settings import SYSCTLS
+from etude.machine.snapshot.software import SYSCTLS
 from etude.osutil.files import scratch_directory
 
 _CPU, _BLOCK = "sys/devices/system/cpu", "sys/block/*"

@@ -12,8 +12,7 @@ import pytest
 
 from etude.errors import CommandFailed, EtudeError, InputError
 from etude.machine.boot import record
-from etude.machine.boot.resume import ResumeCommand, replace_process, resume
-from etude.machine.boot.status import boot_status
+from etude.machine.boot.resume import ResumeCommand, boot_status, replace_process, resume
 from etude.machine.boot.wait_for_boot import BootState
 from support.golden import Golden
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from etude.machine.quiet import apply_restore
+from etude.machine.quiet.apply_restore import quiet_status
 from etude.machine.quiet.cpus import mask, of_mask, ranges
-from etude.machine.quiet.status import quiet_status
 from etude.machine.quiet.table import all_of, parse
 from support.quiet_kernel import Kernel
 
