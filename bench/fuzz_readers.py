@@ -114,7 +114,6 @@ OUTPUTS = {
 
 
 def printed(text: str) -> object:
-    """By the reader that the first line names."""
     kind, _, rest = text.partition("\n")
     reader = OUTPUTS.get(kind, Windows)(LOAD)
     return reader.feed(rest) + reader.end()

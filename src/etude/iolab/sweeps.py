@@ -269,7 +269,6 @@ def _check_place(what: Sweep) -> None:
 
 
 def _length(path: str) -> int:
-    """Length of a file or a block device, bytes."""
     kind = os.stat(path).st_mode
     if not (stat.S_ISREG(kind) or stat.S_ISBLK(kind)):
         raise InputError(f"{path}: is no file that can be read again and again; name a file or a directory")
@@ -326,15 +325,8 @@ beforehand."""
 
 _SHORT = ("-b", "-t", "-n", "-q", "-v", "-j", "-c", "-r", "-w", "-B")
 _LONG = (
-    "--buffer",
-    "--total",
-    "--iterations",
-    "--quiet",
-    "--verbose",
-    "--json",
-    "--bare",
-    "--tail",
-    "--cool",
+    *("--buffer", "--total", "--iterations", "--quiet", "--verbose", "--json", "--bare", "--tail"),
+    *("--cool",),
 )
 THE_SWEEPS = frozenset((*_SHORT, *_LONG))
 """Options that say what is measured, or what is printed of it."""

@@ -134,10 +134,11 @@ NAME = "OPENBLAS_NUM_THREADS"
 
 
 def one_thread() -> None:
-    """Load NumPy's and SciPy's OpenBLAS with one thread: matrices here are small, and idle threads disturb measurements.
+    """Load NumPy's and SciPy's OpenBLAS with one thread: matrices here are small, and idle threads would disturb.
 
-    The variable is read at load time and removed afterwards,
-    since measured commands would inherit it. A user's own setting stays."""
+    The variable is read at load time and removed afterwards, since measured commands would inherit it. A user's own
+    setting stays.
+    """
     if NAME in os.environ or "numpy" in sys.modules:
         return
     os.environ[NAME] = "1"

@@ -270,7 +270,6 @@ class ScriptBench:
                 self.warn(f"test {test.name!r}: {found.note}")
 
     def _note_disk(self, test: RunningTest, block: Block) -> None:
-        """Record the last preparation of a disk in the test's entry too."""
         if block.name in DISK_BLOCKS:
             entry = self._test_entry(test)
             entry["disk"] = {**entry.get("disk", {}), block.name: {"trial": test.trial, **members_of(block)}}
@@ -342,14 +341,12 @@ class ScriptBench:
         return crew.launch(host, replace(shared, variables=variables), there.facts.directory)
 
     def _note_file_system(self, test: RunningTest, variables: Mapping[str, str]) -> None:
-        """Record the file system that a test works on in its entry, at its first EXEC."""
         entry = self._test_entry(test)
         if "file_system" not in entry:
             before = (self._context.document["machine"]["before"] or {}).get("mounts") or {}
             entry["file_system"] = file_system_under_test({**self.environment, **variables}, before)
 
     def _cool(self, test: RunningTest) -> None:
-        """Prepare the caches before the first EXEC of a trial."""
         if test.cache == "none" or test.cooled:
             return
         self._notify("hook", test, detail=f"CACHE {test.cache}")

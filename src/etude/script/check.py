@@ -81,7 +81,6 @@ def dry_run(program: Program, state: State, environment: Mapping[str, str] = os.
 
 
 def _check_execs(program: Program) -> None:
-    """Refuse a TEST without an EXEC."""
     for place, at in enumerate(program.instructions):
         if at.op is Op.TEST and not any(i.op is Op.EXEC for i in program.instructions[place : at.target]):
             raise error_at(program.lines, at.file, at.line, "a TEST without EXEC measures nothing", at.text)

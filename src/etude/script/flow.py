@@ -81,7 +81,6 @@ class Flow:
         return error_at(self.program.lines, instruction.file, instruction.line, message, text, column)
 
     def _here(self) -> None:
-        """Update the current scope."""
         scope = self.state.here
         self._scope = scope
         self._variables: Mapping[str, str] = scope.variables
@@ -166,7 +165,6 @@ class Flow:
             self._advance(start)
 
     def _advance(self, start: Instruction) -> None:
-        """Go to the innermost loop's next value, or its end."""
         loop = self.state.loops[-1]
         value = _next_value(start.op, loop)
         if value is None:
@@ -178,7 +176,6 @@ class Flow:
             self.state.counter = loop.start + 1
 
     def _end(self) -> None:
-        """End the script."""
         self.done = True
 
     def _unwind(self) -> None:

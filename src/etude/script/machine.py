@@ -443,12 +443,10 @@ class Machine(Flow):
             self._finish(*running.parties)
 
     def _is_on_disk(self, running: Interleave) -> bool:
-        """True if the next trial was made before this session."""
         test = running.parties[running.order[0]].test
         return self._blocks_on_disk.get(test.name, 0) >= running.block
 
     def _block_is_last(self, running: Interleave) -> bool:
-        """True if all tests have enough trials."""
         enough = [_given_up(party.test) or self._block_enough(party) for party in running.parties]
         for party in running.parties if not all(enough) else ():
             party.test.why = party.test.why if _given_up(party.test) else ""

@@ -156,7 +156,6 @@ class _Compiler:
             raise self._error(f"{block.op} is never closed; expected {_closer(block)} before the end")
 
     def _other(self, word: str, rest: str) -> None:
-        """Handle a line that is no instruction of its own word."""
         if word.startswith("THREADS="):
             self._check_outside(Op.THREADS)
             text = self.at.text[len("THREADS=") :].lstrip()

@@ -184,7 +184,6 @@ class Remote:
             return []
 
     def _add(self, trial: Trial, part: Part) -> None:
-        """Add the rows of a part, or rows of lost workers."""
         why = trial.why or "lost"
         rows = part.rows
         if rows is None:

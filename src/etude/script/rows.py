@@ -88,7 +88,6 @@ def _own_rows(
 
 
 def _of_the_trial(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Metrics of the whole trial, of all workers and commands together."""
     return {name: value for name, value in metrics.items() if metric_kind(name, value[1]).join == "first"}
 
 

@@ -272,7 +272,6 @@ def _is_complete(path: Path, document: Mapping[str, Any]) -> bool:
 
 
 def _forget(path: Path) -> None:
-    """Remove the state and the resume record of a complete script."""
     (path / STATE_FILE).unlink(missing_ok=True)
     record.forget(path)
 

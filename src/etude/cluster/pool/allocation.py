@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from etude.machine.remote.slurm import slurm, srun
+from etude.machine.remote.link import slurm, srun
 
 PLACE_VARIABLE = "ETUDE_SYSTEM_PLACE"
 """Environment variable of all processes that `Node.line` starts: their directory."""

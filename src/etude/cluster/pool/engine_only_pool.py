@@ -19,8 +19,7 @@ from etude.cluster.pool.job import How, Job, JobEnd, Pool
 from etude.cluster.pool.job_status import OUTPUT, last_line
 from etude.errors import MachineRefuses
 from etude.experiment.remote_engine import VARIABLE
-from etude.machine.remote.link import PREFIX
-from etude.machine.remote.slurm import slurm, srun
+from etude.machine.remote.link import PREFIX, slurm, srun
 from etude.program import engine_path
 
 LOOK_S = 1.0

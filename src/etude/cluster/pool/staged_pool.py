@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from etude.cluster.pool.job import How, Job, JobEnd, Pool
 from etude.cluster.pool.job_status import BEGUN, END, RECORD, SCRIPT, last_line
 from etude.errors import MachineRefuses
-from etude.machine.remote.slurm import slurm, srun
+from etude.machine.remote.link import slurm, srun
 from etude.osutil.commands import run_to_end
 from etude.osutil.trust import tool_words
 from etude.results.writer import write_error

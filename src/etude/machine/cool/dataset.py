@@ -13,7 +13,7 @@ from typing import Any
 
 from etude.errors import MachineRefuses
 from etude.osutil.commands import run_to_end
-from etude.osutil.mounts import Mount, mounts
+from etude.osutil.mounts import Mount, deepest_mount, mounts
 from etude.program import engine_path
 
 COLD_SHARE, WARM_SHARE = 0.01, 0.90
@@ -222,11 +222,7 @@ def mount_of(path: str, table: Sequence[Mount] | None = None) -> Mount:
         MachineRefuses: nothing is mounted there.
     """
     real = os.path.realpath(path)
-    best: Mount | None = None
-    for mount in mounts() if table is None else table:
-        below = mount.target.rstrip("/") + "/"
-        if (real + "/").startswith(below) and (best is None or len(mount.target) >= len(best.target)):
-            best = mount
+    best = deepest_mount(real, mounts() if table is None else table)
     if best is None:
         raise MachineRefuses(f"{path}: on no file system that /proc/self/mountinfo names")
     return best

@@ -240,7 +240,6 @@ def _is_mounted(target: Any, **_: Any) -> bool:
 
 
 def _is_over(device: str, backing: str) -> bool:
-    """True if the loop device still has that backing file."""
     try:
         file = Path("/sys/block", os.path.basename(device), "loop/backing_file")
         return file.read_text(errors="surrogateescape").rstrip("\n") == backing

@@ -355,7 +355,6 @@ def _locked() -> int | None:
 
 
 def _alive() -> bool:
-    """True if an experiment keeps the machine quiet."""
     number = _locked()
     if number is None:
         return True

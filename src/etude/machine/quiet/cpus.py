@@ -40,21 +40,10 @@ def other_cpus(machine: Machine, asked: Request) -> set[int]:
     if not asked.cpus:
         raise Unavailable("name the CPUs that are to be kept free: cpus=LIST")
     if missing := asked.cpus - online:
-        raise Unavailable(f"there is no CPU {min(missing)}: online are {ranges(online)}")
+        raise Unavailable(f"there is no CPU {min(missing)}: online are {tree.cpu_ranges(online)}")
     if not online - asked.cpus:
         raise Unavailable("no CPU would be left for the rest of the machine")
     return online - asked.cpus
-
-
-def ranges(cpus: Iterable[int]) -> str:
-    """A list in the kernel's format: `0-2,5`."""
-    found: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if found and found[-1][1] == cpu - 1:
-            found[-1][1] = cpu
-        else:
-            found.append([cpu, cpu])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
 
 
 def mask(cpus: Iterable[int], like: str) -> str:
@@ -95,7 +84,7 @@ class Interrupts(Operation):
             path = f"proc/irq/{number}/smp_affinity_list"
             now = machine.read(path)
             if now:
-                put = ranges(set(tree.to_cpus(now)) & left or left)
+                put = tree.cpu_ranges(set(tree.to_cpus(now)) & left or left)
                 found.append(Change(path, now, put, optional=True))
         return found
 
@@ -149,7 +138,9 @@ class Shield(Operation):
                 now = machine.affinity(thread)
                 if now & left and now - left:
                     item = f"thread:{process}:{thread}:{start(machine, process, thread)}"
-                    found.append(Change(item, ranges(now), ranges(now & left), optional=True))
+                    found.append(
+                        Change(item, tree.cpu_ranges(now), tree.cpu_ranges(now & left), optional=True)
+                    )
         return found if any(each.was != each.put for each in found[1:]) else []
 
     def owns(self, item: str) -> bool:
@@ -164,7 +155,7 @@ class Shield(Operation):
         if start(machine, int(process), int(thread)) != started:
             return None
         with suppress(ProcessLookupError):
-            return ranges(machine.affinity(int(thread)))
+            return tree.cpu_ranges(machine.affinity(int(thread)))
         return None
 
     def put(self, machine: Machine, item: str, value: str) -> None:
@@ -190,7 +181,7 @@ class Shield(Operation):
             if str(thread) in moved or not started or int(started) < since:
                 continue
             with suppress(OSError):
-                now = ranges(machine.affinity(thread))
+                now = tree.cpu_ranges(machine.affinity(thread))
                 above = moved.get(str(process)) or moved.get(str(parent(machine, process)))
                 was = above.was if above is not None and above.put == now else usual.get(now)
                 if was is not None:

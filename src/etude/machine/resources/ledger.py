@@ -309,6 +309,5 @@ def _is_step(step: object, undoing: Undoing) -> bool:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write the file atomically and durably."""
     replace_file(path, text.encode(), mode=0o644)  # independent of the umask: nobody else may write it
     sync_directory(path.parent)

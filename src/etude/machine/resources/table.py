@@ -221,7 +221,7 @@ class Cpus(CgroupResource):
 
     def writes(self, level: str, place: Place, so_far: Setting) -> Writes:
         """One file; memory nodes are those of the parent."""
-        return [("cpuset.cpus", levels.cpu_list_text(levels.cpus(level, allowed_resources(place.base))))]
+        return [("cpuset.cpus", tree.cpu_ranges(levels.cpus(level, allowed_resources(place.base))))]
 
 
 def allowed_resources(group: Path) -> list[int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.machine import tree
-from etude.osutil.mounts import Mount, mounts
+from etude.osutil.mounts import Mount, deepest_mount, mounts
 
 Part = dict[str, Any]
 
@@ -18,21 +18,9 @@ MAX_DISKS = 64
 NO_DISK = ("ram", "sr", "fd")
 TEXTS = ("write_cache", "zoned")
 NUMBERS = (
-    "rotational",
-    "nr_requests",
-    "read_ahead_kb",
-    "max_sectors_kb",
-    "max_segments",
-    "nomerges",
-    "rq_affinity",
-    "io_poll",
-    "wbt_lat_usec",
-    "fua",
-    "logical_block_size",
-    "physical_block_size",
-    "optimal_io_size",
-    "discard_granularity",
-    "discard_max_bytes",
+    *("rotational", "nr_requests", "read_ahead_kb", "max_sectors_kb", "max_segments", "nomerges"),
+    *("rq_affinity", "io_poll", "wbt_lat_usec", "fua", "logical_block_size", "physical_block_size"),
+    *("optimal_io_size", "discard_granularity", "discard_max_bytes"),
 )
 
 
@@ -86,31 +74,12 @@ def _partitions(root: Path, base: str) -> Part:
 
 
 NO_STORE = frozenset(
-    [
-        "autofs",
-        "binfmt_misc",
-        "bpf",
-        "cgroup",
-        "cgroup2",
-        "configfs",
-        "debugfs",
-        "devpts",
-        "devtmpfs",
-        "efivarfs",
-        "fusectl",
-        "fuse.gvfsd-fuse",
-        "fuse.portal",
-        "hugetlbfs",
-        "mqueue",
-        "nsfs",
-        "proc",
-        "pstore",
-        "rpc_pipefs",
-        "securityfs",
-        "selinuxfs",
-        "sysfs",
-        "tracefs",
-    ]
+    (
+        *("autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts"),
+        *("devtmpfs", "efivarfs", "fusectl", "fuse.gvfsd-fuse", "fuse.portal", "hugetlbfs"),
+        *("mqueue", "nsfs", "proc", "pstore", "rpc_pipefs", "securityfs", "selinuxfs", "sysfs"),
+        *("tracefs",),
+    )
 )
 """Kinds that hold no user files."""
 TEMPORARY_MOUNTS = re.compile(
@@ -129,12 +98,7 @@ def shown_options(mount: Mount) -> str:
 
 def file_system(root: Path, directory: str) -> Part:
     """The file system of a directory: the deepest mount above it; the last of several at one place."""
-    best: Mount | None = None
-    for mount in mounts(root):
-        point = mount.target
-        inside = point == "/" or directory == point or directory.startswith(point + "/")
-        if inside and (best is None or len(point) >= len(best.target)):
-            best = mount
+    best = deepest_mount(directory, mounts(root))
     return {
         "path": directory,
         "mount_point": best and best.target,

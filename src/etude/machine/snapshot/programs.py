@@ -94,18 +94,8 @@ TOOLS = (
     *("rustc", "cargo", "go", "java", "javac", "node", "python3", "perl", "ruby", "bash", "sh", "fio"),
 )
 INTERPRETERS = (
-    "python",
-    "perl",
-    "ruby",
-    "node",
-    "bash",
-    "dash",
-    "sh",
-    "lua",
-    "Rscript",
-    "tclsh",
-    "awk",
-    "pypy",
+    *("python", "perl", "ruby", "node", "bash", "dash", "sh", "lua", "Rscript", "tclsh", "awk"),
+    *("pypy",),
 )
 MAX_PROGRAMS = 50
 MAX_DIGEST_BYTES = 64 << 20
@@ -187,39 +177,11 @@ def _first_of_line(line: str) -> Iterator[str]:
 
 
 _SHELLS_OWN = frozenset(
-    [
-        ".",
-        ":",
-        "[",
-        "alias",
-        "bg",
-        "cd",
-        "command",
-        "do",
-        "echo",
-        "eval",
-        "exec",
-        "exit",
-        "export",
-        "false",
-        "for",
-        "if",
-        "printf",
-        "read",
-        "set",
-        "shift",
-        "test",
-        "then",
-        "time",
-        "trap",
-        "true",
-        "ulimit",
-        "umask",
-        "unset",
-        "until",
-        "wait",
-        "while",
-    ]
+    (
+        *(".", ":", "[", "alias", "bg", "cd", "command", "do", "echo", "eval", "exec", "exit"),
+        *("export", "false", "for", "if", "printf", "read", "set", "shift", "test", "then", "time"),
+        *("trap", "true", "ulimit", "umask", "unset", "until", "wait", "while"),
+    )
 )
 
 
