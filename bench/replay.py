@@ -186,10 +186,6 @@ def main() -> None:
     sys.exit(missed)
 
 
-if __name__ == "__main__":
-    main()
-
-
 RUN_TIME = {"warm": 0.03, "cold": 0.15}
 """How far a replay's run time may be from the original's."""
 IO_TIME = {"warm": 0.10, "cold": 0.20}
@@ -275,3 +271,7 @@ def io_row(what: str, state: str, values: Sequence[float], recorded_s: float) ->
     reach = f"within {100 * allowed:g} %" if judged else f"– (less than {1e3 * JUDGED_S:g} ms in total)"
     base = f"its own recording, {1e3 * recorded_s:.3g} ms"
     return Row(f"{what}; {state}", base, fine(ratio), reach, reached)
+
+
+if __name__ == "__main__":
+    main()

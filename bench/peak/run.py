@@ -136,10 +136,6 @@ def _options() -> Namespace:
     return given
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 OURS_REGION, BINSEARCH = "ours+region", "binsearch"
 SHORTEST_WINDOW_S = 1.0
 """Of harnesses that stream windows; the simulated ones have 10 s."""
@@ -371,3 +367,7 @@ def in_families(curves: Sequence[str]) -> str:
     return (
         f"families that a policy may know: {', '.join(known) or 'none'}; others: {', '.join(own) or 'none'}"
     )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -189,10 +189,6 @@ def _options() -> Namespace:
     return given
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 FOUR = ("DB_TP", "Web", "Mail", "SPECsfs97")
 """The paper's three workloads, and the fourth of its generator."""
 THRASH = "DB_TP-thrash"
@@ -412,3 +408,7 @@ def _lines(title: str, name: str, lines: Lines) -> list[str]:
 
 def figure(value: float, digits: int) -> str:
     return "–" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
