@@ -3,7 +3,7 @@
 python bench/replay.py [--rounds N] [--programs NAME,…] [--states warm,cold] [--parts PART,…] [--small]
                        [--record FILE] [--no-fifo]
 
-Parts, by the modules of replays/: run (run, read and write time, pairs.py, with fio, fio.py), sizes (of rolls) and list
+Parts, by the modules of replays/: run (run, read and write time, with fio, fio.py), sizes (of rolls) and list
 (other results of many programs, listed.py), rate (as fast as possible, rate.py), schedule (in absolute time, fio.py).
 """
 
