@@ -17,21 +17,18 @@ from typing import TypeVar
 import numpy as np
 
 from calibration.least_time import time_section
-from calibration.mean import mean_section
-from calibration.ratio import find_factors, validation
+from calibration.ratio import find_factors, mean_section, validation
 from calibration.rest import dependent_trials, smaller_promises
 from calibration.steps import HISTORIES, histories_section
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, Factors
 from etude.stats.series import OWN
-from markdown import NOMINAL, paragraph, standard_error
-from rows import options
+from rows import NOMINAL, options, paragraph, standard_error
 
 OUTPUT = Path(__file__).resolve().parents[1] / "docs" / "calibration.md"
 T = TypeVar("T")
 
 
 def main() -> int:
-    """Run all parts and write the page."""
     given = _options()
     search, mean, ratio, rest, dependent, spans = (
         np.random.default_rng(s) for s in np.random.SeedSequence(given.seed).spawn(6)

@@ -40,8 +40,7 @@ import zstandard
 
 from fuzz_readers import READERS, STORED, Reader
 from golden.corpus import lay_out
-from markdown import table
-from rows import measured_where, options, progress
+from rows import measured_where, options, progress, table
 
 HANG_S, MEMORY = 10, 2 << 30
 TURN_S, LOST_S = 4.0, 60.0
@@ -202,7 +201,6 @@ def take_turn(reader: Reader, found: Found, seed: int) -> None:
 
 
 def figures(found: Mapping[str, Found], seed: int, seconds: float) -> list[str]:
-    """The figures, in Markdown."""
     counts = {
         name: (f.seeds, f.cases, f.refused, *(f.wrong[kind] for kind in KINDS)) for name, f in found.items()
     }
@@ -275,7 +273,6 @@ def mild(text: bytes, others: Sequence[bytes], at: random.Random) -> bytes:
 
 
 def changed_once(text: bytes, others: Sequence[bytes], at: random.Random) -> bytes:
-    """One change."""
     how = at.randrange(20)
     if how >= 12:
         return mild(text, others, at)

@@ -37,7 +37,7 @@ from etude.probes.executables import parse_output
 from etude.results.histograms import encode
 from etude.results.windows import parse_window
 from etude.script import checkpoint
-from etude.script.expand import ExpansionError, compile_text
+from etude.script.directive_words import ExpansionError, compile_text
 from etude.script.parse import parse_text
 from etude.script.state import Interleave, Loop, Party, RunningTest, Scope, State
 from etude.stats.expression import ExpressionError, compile_expression
@@ -114,7 +114,6 @@ OUTPUTS = {
 
 
 def printed(text: str) -> object:
-    """By the reader that the first line names."""
     kind, _, rest = text.partition("\n")
     reader = OUTPUTS.get(kind, Windows)(LOAD)
     return reader.feed(rest) + reader.end()

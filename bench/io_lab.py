@@ -103,7 +103,6 @@ def near(io: Spread, c_again: Spread) -> bool:
 
 
 def io_lab(rounds: int) -> list[Row]:
-    """All sizes, then whole programs, as rows of `make bench`."""
     need(*PROGRAMS)
     return [*rows(measured(SIZES, rounds), whole_programs(rounds)), *mapped_rows(mapped_copies(rounds))]
 
@@ -129,7 +128,6 @@ def measured(sizes: Sequence[int], rounds: int) -> list[Size]:
 
 
 def judged(buffer_bytes: int, values: Values) -> Size:
-    """One line of the table."""
     c = values["c"]
     beside_c = {name: ratios(found, c[: len(found)]) for name, found in values.items() if name != "c"}
     return Size(buffer_bytes, spread(c).median, **beside_c)
@@ -165,7 +163,6 @@ def output(command: Sequence[str]) -> str:
 
 
 def lab_kib_s(text: str) -> float:
-    """The rate that the lab's programs print."""
     return float(only(r"^([\d.]+) KBytes/sec$", text)[1])
 
 
@@ -264,7 +261,6 @@ def one_cpu() -> AbstractContextManager[None]:
 
 
 def rows(sizes: Sequence[Size], whole: Mapping[str, tuple[Spread, Spread, Spread]]) -> list[Row]:
-    """What is to be reached."""
     what = f"read(2) of 16 MiB in the page cache, {len(sizes)} buffer sizes"
     io, again, dd, fio = (
         geometric([getattr(size, name).median for size in sizes]) for name in ("io", "c_again", "dd", "fio")
@@ -288,7 +284,6 @@ def rows(sizes: Sequence[Size], whole: Mapping[str, tuple[Spread, Spread, Spread
 
 
 def geometric(values: Sequence[float]) -> float:
-    """The geometric mean."""
     return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 
@@ -301,7 +296,6 @@ def named(size: int) -> str:
 
 
 def page(sizes: Sequence[Size], found: Sequence[Row], header: Sequence[str]) -> str:
-    """All of it in Markdown."""
     lines = ["# The I/O lab's programs beside a bare C loop, dd and fio", "", *header, "", EXPLAINED, ""]
     lines += [
         "| size | C KiB/s (median) | io/C | C/C | dd/C | fio/C | within |",
@@ -317,7 +311,6 @@ def page(sizes: Sequence[Size], found: Sequence[Row], header: Sequence[str]) -> 
 
 
 def machine(priority: str) -> list[str]:
-    """Where and how it was measured."""
     huge = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     first = [output([name, "--version"]).splitlines()[0] for name in ("dd", "fio", "cc")]
     pages = huge.read_text().strip() if huge.exists() else "none"

@@ -32,8 +32,7 @@ from pathlib import Path
 from kills.cases import CASES as ALONE
 from kills.cases import Case, Place, below, processes, stat_of
 from kills.served import SERVED
-from markdown import table
-from rows import measured_where, options, progress
+from rows import measured_where, options, progress, table
 
 CASES = (*ALONE, *SERVED)
 TARGETS = ("etude", "engine", "both", "program", "group")
@@ -200,7 +199,6 @@ class Once:
 
 
 def uninterrupted(case: Case, place: Place) -> Once:
-    """Run it once; it must end well."""
     place.make(case)
     began = time.monotonic()
     code = Run(case, place, f"once-{os.getpid()}").finish(False)
@@ -213,7 +211,6 @@ def uninterrupted(case: Case, place: Place) -> Once:
 
 
 def attack(number: int, case: Case, place: Place, seed: int, once: Once, found: Found) -> None:
-    """One run: killed, resumed, compared."""
     generator = random.Random(f"{seed} {case.name} {number}")
     place.make(case)
     before, mark = Machine.now(place.root), f"{os.getpid()}-{number}"
@@ -288,7 +285,6 @@ def wrong(found: Found, said: str, what: str, detail: str) -> None:
 
 
 def figures(found: Mapping[str, Found], kills: int, seed: int, seconds: float) -> list[str]:
-    """The figures, in Markdown."""
     heads = ["case", "runs", *(f"{target} killed" for target in TARGETS), *COUNTS]
     rows = [
         [name, *map(str, (each.runs, *(each.kills[t] for t in TARGETS), *(each.wrong[w] for w in COUNTS)))]

@@ -45,7 +45,6 @@ def wait_for_quiet(seconds: float) -> bool:
 
 
 def run(script: str, directory: Path, wait_s: float) -> Verdict:
-    """Run one script of the example; its verdict."""
     if not wait_for_quiet(wait_s):
         print(f"{directory.name}: the machine did not come to rest within {wait_s:g} s", flush=True)
     wall_s([ETUDE, "run", "-o", str(directory), str(EXAMPLE / script)])

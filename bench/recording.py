@@ -50,26 +50,22 @@ over a part of the same work, its output thrown away. *CPU time*: of all process
 
 
 def recording(rounds: int) -> list[Row]:
-    """All parts, as rows of `make bench`."""
     need(*NEEDED)
     return measured(rounds, list(PARTS))
 
 
 def measured(rounds: int, parts: Sequence[str]) -> list[Row]:
-    """The rows of some parts."""
     with scratch() as place:
         return [row for part in parts for row in PARTS[part](rounds, place)]
 
 
 def page(found: Sequence[Row], header: Sequence[str]) -> str:
-    """All of it in Markdown."""
     lines = ["# The recorder beside strace, bpftrace and LD_PRELOAD", "", *header, "", EXPLAINED, ""]
     lines += [*HEADING, *map(line, found)]
     return "\n".join([*lines, ""])
 
 
 def machine(priority: str) -> list[str]:
-    """Where and how it was measured."""
     clock = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     programs = ("strace", "bpftrace", "sqlite3", "git", "gcc", "fio")
     versions = [version(name) for name in programs if shutil.which(name)]

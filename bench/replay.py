@@ -3,7 +3,7 @@
 python bench/replay.py [--rounds N] [--programs NAME,…] [--states warm,cold] [--parts PART,…] [--small]
                        [--record FILE] [--no-fifo]
 
-Parts, by the modules of replays/: run (run, read and write time, pairs.py, with fio, fio.py), sizes (of rolls) and list
+Parts, by the modules of replays/: run (run, read and write time, with fio, fio.py), sizes (of rolls) and list
 (other results of many programs, listed.py), rate (as fast as possible, rate.py), schedule (in absolute time, fio.py).
 """
 
@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import shutil
 import signal
+import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +23,27 @@ from etude.iotrace.reader import read_trace
 from recording import version
 from replays.fio import fio_row, schedule_rows
 from replays.listed import include_rows, list_rows, size_rows
-from replays.pairs import STATES, pair_rows, pairs
 from replays.programs import BENCH, MAKERS, SMALL, Size, Workload, missing
 from replays.rate import rate_rows
-from replays.steps import Place, own_filesystem, whole_way
-from rows import BUILD, HEADING, Row, line, measured_where, names, options, quiet_priority, shown
+from replays.steps import Place, Said, cold_by, original, own_filesystem, whole_way
+from rows import (
+    BUILD,
+    HEADING,
+    Row,
+    fine,
+    interleave,
+    line,
+    measured_where,
+    names,
+    options,
+    quiet_priority,
+    ratios,
+    shown,
+    spread,
+)
 
 FILESYSTEM_BYTES = 4 << 30
+STATES = ("warm", "cold")
 PARTS = ("run", "sizes", "list", "rate", "schedule")
 OF_PROGRAMS = {"run", "sizes"}
 OF_ALL = {"sizes": include_rows, "list": list_rows, "rate": rate_rows, "schedule": schedule_rows}
@@ -65,13 +80,11 @@ class Wanted:
 
 
 def replay(rounds: int) -> list[Row]:
-    """A short selection, as rows of `make bench`."""
     few = Wanted(rounds, SHORT, ("warm",), fio=False)
     return list(measured(few))
 
 
 def measured(wanted: Wanted) -> Iterator[Row]:
-    """The rows of all that is wanted, as they come."""
     if OF_PROGRAMS & set(wanted.parts):
         for name in wanted.programs:
             yield from named_rows(name, wanted)
@@ -83,7 +96,6 @@ def measured(wanted: Wanted) -> Iterator[Row]:
 
 
 def named_rows(name: str, wanted: Wanted) -> Iterator[Row]:
-    """Of a program, or that it is not there."""
     lacking = missing(name)
     if lacking:
         what = f"run time, replay / original: {name}"
@@ -121,12 +133,10 @@ def program_rows(workload: Workload, place: Place, wanted: Wanted) -> Iterator[R
 
 
 def step(text: str) -> None:
-    """Say what is done now."""
     print(f"{time.strftime('%H:%M:%S')} replay: {text}", file=sys.stderr, flush=True)
 
 
 def page(header: Sequence[str]) -> str:
-    """All of it in Markdown, but the rows."""
     lines = ["# Replays beside their originals, fio and a bare loop", "", *header, "", EXPLAINED, ""]
     return "\n".join([*lines, *HEADING, ""])
 
@@ -140,7 +150,6 @@ def tell(text: str, record: Path | None) -> None:
 
 
 def machine(priority: str) -> list[str]:
-    """Where and how it was measured."""
     programs = ("tar", "sqlite3", "gcc", "git", "fio")
     return measured_where(priority, [version(name) for name in programs if shutil.which(name)])
 
@@ -175,6 +184,93 @@ def main() -> None:
         missed |= row.reached is False
     step("done")
     sys.exit(missed)
+
+
+RUN_TIME = {"warm": 0.03, "cold": 0.15}
+"""How far a replay's run time may be from the original's."""
+IO_TIME = {"warm": 0.10, "cold": 0.20}
+JUDGED_S = 1e-3
+"""Reads or writes that take less in total are shown, not judged: some interrupts are a share of that."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Seconds, aligned by round."""
+
+    original: Sequence[float]
+    again: Sequence[float]
+    """The original a second time: how far apart two runs are that differ in nothing."""
+    replays: Sequence[Said]
+
+    @property
+    def replay(self) -> list[float]:
+        return [said["run_s"] for said in self.replays]
+
+    @property
+    def recording(self) -> list[float]:
+        return [said["original"]["run_s"] for said in self.replays]
+
+
+def pairs(workload: Workload, place: Place, rounds: int, cold: bool) -> Pairs:
+    replays: list[Said] = []
+
+    def replay() -> float:
+        replays.append(whole_way(workload, place, cold=cold))
+        return float(replays[-1]["run_s"])
+
+    parties: dict[str, Callable[[], float]] = {
+        "original": lambda: original(workload, place, cold=cold),
+        "again": lambda: original(workload, place, cold=cold),
+        "replay": replay,
+    }
+    found = interleave(parties, rounds)
+    return Pairs(found["original"], found["again"], replays)
+
+
+def pair_rows(what: str, state: str, found: Pairs) -> list[Row]:
+    """All that is said of a program in a state of the cache."""
+    return [run_row(what, state, found), *io_rows(what, state, found)]
+
+
+def run_row(what: str, state: str, found: Pairs) -> Row:
+    """Judged by how far the median is from 1; warm it may be as far as two originals are apart in the same rounds."""
+    ratio = ratios(found.replay, found.original)
+    allowed = RUN_TIME[state]
+    if state == "warm":
+        allowed = max(allowed, apart(found))
+    about = f"{state}, {cold_by()}" if state == "cold" else state
+    floor = f"again / original {fine(ratios(found.again, found.original))}"
+    own = f"replay / its own recording {ratios(found.replay, found.recording).median:.4f}"
+    base = f"original, {spread(found.original).median:.3g} s; {floor}; {own}"
+    reach = (f"within {100 * allowed:.2g} %", abs(ratio.median - 1) <= allowed)
+    return Row(f"run time, replay / original: {what}; {about}", base, fine(ratio), *reach)
+
+
+def apart(found: Pairs) -> float:
+    """How far two originals of a round are apart, by the median."""
+    pairs = zip(found.again, found.original, strict=True)
+    return statistics.median(abs(again / once - 1) for again, once in pairs)
+
+
+def io_rows(what: str, state: str, found: Pairs) -> list[Row]:
+    """Time within calls that read, and that write: each replay's beside that of the recording that it was made of."""
+    rows = []
+    for name in ("read", "write"):
+        values = [said["ratios"][name] for said in found.replays if said["ratios"][name] is not None]
+        if len(values) > 1:
+            recorded_s = statistics.median(said["original"][f"{name}_s"] for said in found.replays)
+            rows.append(io_row(f"{name} time, replay / original: {what}", state, values, recorded_s))
+    return rows
+
+
+def io_row(what: str, state: str, values: Sequence[float], recorded_s: float) -> Row:
+    """Judged by the median, where there is enough to be judged."""
+    ratio, allowed = spread(values), IO_TIME[state]
+    judged = recorded_s >= JUDGED_S
+    reached = abs(ratio.median - 1) <= allowed if judged else None
+    reach = f"within {100 * allowed:g} %" if judged else f"– (less than {1e3 * JUDGED_S:g} ms in total)"
+    base = f"its own recording, {1e3 * recorded_s:.3g} ms"
+    return Row(f"{what}; {state}", base, fine(ratio), reach, reached)
 
 
 if __name__ == "__main__":

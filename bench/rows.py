@@ -1,8 +1,9 @@
-"""What a benchmark of Étude itself reports: ratios against a peer of the same run, with their spread."""
+"""What a benchmark of Étude itself reports: ratios against a peer of the same run, with their spread; as Markdown."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import platform
 import random
@@ -12,6 +13,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -45,7 +47,6 @@ HEADING = ("| what | peer | measured | reach | reached |", "| --- | --- | --- | 
 
 
 def line(row: Row) -> str:
-    """A row of the table, in Markdown."""
     verdict = "–" if row.reached is None else "yes" if row.reached else "NO"
     return f"| {row.what} | {row.peer} | {row.value} | {row.reach} | {verdict} |"
 
@@ -112,7 +113,6 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Median and quartiles of two or more values."""
     low, median, high = statistics.quantiles(values, n=4, method="inclusive")
     return Spread(median, low, high)
 
@@ -134,12 +134,15 @@ def interleave(
 
 
 def ratios(values: Sequence[float], peer: Sequence[float]) -> Spread:
-    """The spread of value/peer, round by round."""
     return spread([a / b for a, b in zip(values, peer, strict=True)])
 
 
+def fine(ratio: Spread) -> str:
+    """A ratio near 1."""
+    return f"{ratio.median:.4f} (quartiles {ratio.low:.4f}–{ratio.high:.4f})"
+
+
 def need(*programs: str) -> None:
-    """End here if a program is missing."""
     for program in programs:
         if shutil.which(program) is None:
             sys.exit(f"bench: {program} is missing: make setup, and packaging/debian-packages.txt")
@@ -216,7 +219,6 @@ def on_cpus(cpus: Iterable[int]) -> Iterator[None]:
 
 
 def progress(text: str) -> None:
-    """Say on a terminal how far it is."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
@@ -238,3 +240,39 @@ def quiet_priority() -> str:
     except OSError as error:
         return f"ordinary priority ({error.strerror})"
     return "SCHED_FIFO 10"
+
+
+NOMINAL = 0.95
+
+
+def cells(values: Sequence[str]) -> str:
+    return f"| {' | '.join(values)} |"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table, and the empty line after it."""
+    return [cells(header), "|---" * len(header) + "|", *map(cells, rows), ""]
+
+
+def paragraph(*sentences: str) -> list[str]:
+    """Text in lines of a page, and the empty line after it."""
+    return [*textwrap.wrap(" ".join(sentences), 110, break_on_hyphens=False), ""]
+
+
+def section(title: str, text: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [f"## {title}", "", *paragraph(text), *table(header, rows)]
+
+
+def percent(value: float) -> str:
+    """A share in percent, to a tenth."""
+    return f"{100 * value:.1f}"
+
+
+def share(value: float, replications: int, at_least: float = NOMINAL) -> str:
+    """A share in percent; bold where it is below `at_least` by more than two standard errors."""
+    text = percent(value)
+    return f"**{text}**" if value < at_least - 2.0 * standard_error(at_least, replications) else text
+
+
+def standard_error(value: float, replications: int) -> float:
+    return math.sqrt(value * (1.0 - value) / replications)

@@ -70,7 +70,6 @@ class Soaked:
 
 
 def sample(pid: int, began: float) -> Sample:
-    """From /proc."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     kib = {words[0].rstrip(":"): int(words[1]) for words in map(str.split, text.splitlines()[1:])}
     rings = 0
@@ -134,7 +133,6 @@ def by_thread(soaked: Soaked) -> dict[int, int]:
 
 
 def meta(soaked: Soaked, what: str) -> list[Mapping[str, Any]]:
-    """The trace's JSON frames of one sort."""
     return [each for each in soaked.columns.index["meta"] if each["what"] == what]
 
 
@@ -179,7 +177,6 @@ def unexplained(soaked: Soaked) -> int:
 
 
 def peaks(samples: Sequence[Sample], of: str) -> tuple[int, int]:
-    """In the first third and in the last."""
     if not samples:
         return 0, 0
     third = samples[-1].at_s / 3
@@ -189,19 +186,16 @@ def peaks(samples: Sequence[Sample], of: str) -> tuple[int, int]:
 
 
 def rows(soaked: Soaked) -> list[Row]:
-    """The table of one recording."""
     missing = rows_dropped(soaked) if soaked.full == "drop" else rows_lost(soaked)
     found = [*rows_made(soaked), *missing, *rows_right(soaked), *rows_memory(soaked)]
     return [replace(row, what=f"--full {soaked.full}: {row.what}") for row in found]
 
 
 def none(what: str, base: str, many: int, more: str = "") -> Row:
-    """What must not be."""
     return Row(what, base, f"{many:,}{more}", "0", many == 0)
 
 
 def rows_made(soaked: Soaked) -> list[Row]:
-    """What the program did."""
     found, lanes = soaked.found, soaked.lanes[1:]
     kinds, started = lanes["flags"], int(soaked.lanes[0]["done"])
     signals = int(lanes["times"][(kinds & HANDLER) > 0].sum())
@@ -217,7 +211,6 @@ def rows_made(soaked: Soaked) -> list[Row]:
 
 
 def jumps(soaked: Soaked) -> int:
-    """How often a handler jumped out of what it interrupted."""
     return int(soaked.lanes["times"][1:][(soaked.lanes["flags"][1:] & JUMPER) > 0].sum())
 
 
@@ -247,7 +240,6 @@ def rows_dropped(soaked: Soaked) -> list[Row]:
 
 
 def rows_right(soaked: Soaked) -> list[Row]:
-    """What is there is right."""
     found, left = soaked.found, jumps(soaked)
     _, in_the_making, jumped = uncounted(soaked)
     foot, size = soaked.columns.index["footer"] or {}, soaked.trace_bytes
@@ -268,7 +260,6 @@ def rows_right(soaked: Soaked) -> list[Row]:
 
 
 def rows_memory(soaked: Soaked) -> list[Row]:
-    """Whether the recorder's memory grows."""
     reach, table = f"≤ {GROWTH:.2f} × + {SLACK_BYTES >> 20} MiB", []
     for of, name in (("own", "own memory"), ("rings", "memory of rings")):
         first, last = peaks(soaked.samples, of)

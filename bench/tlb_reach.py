@@ -13,8 +13,7 @@ import numpy as np
 
 from etude.engine import Engine
 from etude.iolab.landmarks import Landmark, landmarks, size_text
-from markdown import table
-from rows import options, peer, printed
+from rows import options, peer, printed, table
 
 PAGE_BYTES = 4096
 COUNTS = [round(2 ** (k / 2)) for k in range(10, 35)]
@@ -51,7 +50,6 @@ def cost_at(costs: dict[int, float], pages: float) -> float:
 
 
 def reaches() -> list[Landmark]:
-    """What the engine tells of this processor."""
     with closing(Engine()) as engine:
         told = {"machine": {"tlb": engine.hello.get("tlb", ())}}
     return [mark for mark in landmarks(told) if "TLB" in mark.name]

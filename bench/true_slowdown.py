@@ -15,8 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from markdown import table
-from rows import ETUDE, options, printed, progress, wall_s
+from rows import ETUDE, options, printed, progress, table, wall_s
 
 PROGRAM = """
 #include <stdlib.h>
@@ -33,7 +32,6 @@ PROBE_ITERATIONS = 20_000_000
 
 
 def main() -> None:
-    """Print the table."""
     parser = options(__doc__)
     parser.add_argument(
         "--runs", type=int, default=15, help="of each slowdown; of none 40 of 15 [default: 15]"
@@ -63,7 +61,6 @@ def main() -> None:
 
 
 def compiled(directory: Path) -> str:
-    """The program's path."""
     source, program = directory / "loop.c", directory / "loop"
     source.write_text(PROGRAM)
     subprocess.run(["cc", "-O2", "-o", program, source], check=True)
@@ -76,7 +73,6 @@ def per_iteration(program: str) -> float:
 
 
 def compared(program: str, base: int, slowdown: float, seed: int, duration: str) -> dict[str, Any]:
-    """What `etude bench` makes of both."""
     progress(f"{100 * slowdown:g} %: run {seed}")
     with tempfile.TemporaryDirectory() as directory:
         slower = round(base * (1.0 + slowdown))
@@ -98,7 +94,6 @@ def compared(program: str, base: int, slowdown: float, seed: int, duration: str)
 
 
 def row(slowdown: float, found: list[dict[str, Any]]) -> list[str]:
-    """A line of the table."""
     truth = 1.0 + slowdown
     quieter = [each["quieter"] for each in found if each.get("quieter")]
 

@@ -16,7 +16,7 @@ from etude.stats.factors import MEAN_FACTORS, factor_for
 from etude.stats.series import normal
 from etude.stats.simulation import Floats, Stops, mean_stops
 from etude.stats.stopping import MeanPrecision
-from markdown import paragraph, section, share, table
+from rows import paragraph, section, share, table
 
 LENGTHS_S = (0.01, 0.05, 0.1, 0.3)
 CV = 0.02
@@ -69,7 +69,6 @@ MACHINES: tuple[tuple[str, Pace, float], ...] = (
 
 
 def time_section(rng: Generator, replications: int) -> list[str]:
-    """All lines on the least time."""
     rows = [
         [name, f"{1000 * length:g} ms", *_cells(rng, replications, pace, length, truth)]
         for name, pace, truth in MACHINES

@@ -22,7 +22,7 @@ from etude.stats.series import Draw, autoregressive, lognormal, normal
 from etude.stats.simulation import Floats, Stops, mean_stops, ratio_stops
 from etude.stats.stopping import MeanPrecision, RatioPrecision
 from etude.stats.trend import trend_p
-from markdown import paragraph, section, share, table
+from rows import paragraph, section, share, table
 
 FIRST_MINIMUM = 2
 

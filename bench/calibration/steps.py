@@ -22,8 +22,7 @@ from scipy.signal import lfilter
 from etude.history.backtest import Rate
 from etude.stats.changes import SHORTEST, StepFit, fit_steps
 from etude.stats.series import Floats, autoregressive
-from markdown import paragraph, table
-from rows import options
+from rows import options, paragraph, table
 
 TOGETHER: tuple[tuple[tuple[float, ...], float], ...] = (
     ((5.0, 5.0), 0.0),
@@ -66,7 +65,6 @@ CLEAR = 7.0
 
 
 def histories_section(seed: int, histories: int) -> list[str]:
-    """All lines on histories."""
     return [
         "## 5. Steps and drifts of histories",
         "",

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from costs.made import results
+from costs.reading import results
 from rows import BUILD, ETUDE, ROOT, Row, at_most, interleave, printed, progress, ratios, spread, wall_s
 
 COMPARISONS = 40

@@ -121,7 +121,6 @@ class Place:
         return self.root / "r"
 
     def make(self, case: Case) -> None:
-        """Empty, but for what the case needs."""
         shutil.rmtree(self.root, ignore_errors=True)
         self.temporary.mkdir(parents=True)
         case.prepare(self)
@@ -166,7 +165,6 @@ class Case:
         return [*ETUDE, *self.resumed_by, str(place.results)] if self.resumed_by else self.begin(place)
 
     def begun(self, place: Place) -> bool:
-        """Whether there is something that can be resumed."""
         return (place.results / "experiment.json").exists()
 
     def reached(self, place: Place) -> bool:
@@ -178,11 +176,9 @@ class Case:
         return sorted(place.results.glob("**/results.jsonl"))
 
     def length(self, place: Place) -> int:
-        """Lines of results so far."""
         return sum(path.read_bytes().count(b"\n") for path in self.paths(place))
 
     def lines(self, place: Place) -> Iterator[tuple[str, str]]:
-        """Whole lines of all rows, with their test's directory."""
         for path in self.paths(place):
             text = path.read_text()
             for line in text[: text.rfind("\n") + 1].splitlines():

@@ -12,7 +12,7 @@ from typing import Any
 
 from psycopg import connect
 
-from costs.made import results
+from costs.reading import results
 from kills.cases import ETUDE, Case, Place, Surface, below
 from support.postgres import Postgres
 from support.slurm_cluster import Cluster
@@ -70,7 +70,6 @@ class Store(Case):
         return False
 
     def asked(self, place: Place) -> Sequence[Sequence[Any]]:
-        """What is in the store."""
         if not Path(self.store(place)).exists():
             return ()
         with closing(sqlite3.connect(self.store(place))) as database:

@@ -18,8 +18,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows
 
-from markdown import cells, table
-from rows import measured_where, options
+from rows import cells, measured_where, options, table
 from support.distributions import Check
 from support.preset_checks import Arrivals, Load, arrivals, checks
 from support.published import PUBLISHED
@@ -55,7 +54,6 @@ def main() -> None:
 
 
 def shown(offer: Offer, presets: list[str], operations: int, asked: float) -> Iterator[Check]:
-    """Each check, when its row is printed."""
     for preset in presets:
         load = offer(preset, operations, Arrivals(asked, shape=False))
         for check in checks(load):
@@ -72,7 +70,6 @@ def shown(offer: Offer, presets: list[str], operations: int, asked: float) -> It
 
 @contextmanager
 def on_server(place: Path) -> Iterator[Offer]:
-    """A server of NFS that runs meanwhile."""
     with server(place, f"seen{os.getpid()}", "10.79.22") as nfs:
         yield lambda preset, operations, asked: over_nfs(nfs, preset, operations, asked).load
 
@@ -85,7 +82,6 @@ def on_directory(place: Path) -> Iterator[Offer]:
 
 
 def line(preset: str, check: Check) -> str:
-    """A row of the table."""
     verdict = "yes" if check.holds else "NO"
     seen = (check.name, check.observed, check.expected, check.statistic, f"{check.p:.2g}", verdict)
     return cells((f"`{preset}`", *seen))

@@ -23,8 +23,7 @@ import numpy as np
 
 from etude.program import engine_path
 from load.files import command_of
-from markdown import table
-from rows import measured_where, options, printed
+from rows import measured_where, options, printed, table
 
 MOST = 5_000_000
 PART = 0.8

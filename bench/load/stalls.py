@@ -74,7 +74,6 @@ def percentile_s(found: Sequence[Histogram], share: float) -> float:
 
 
 def load_stalls(rounds: int) -> list[Row]:
-    """The rows of both targets."""
     return [*over_http(rounds), *over_files(rounds)]
 
 
@@ -93,7 +92,6 @@ def over_http(rounds: int) -> list[Row]:
 
 @contextmanager
 def known_server() -> Iterator[int]:
-    """Its port."""
     command = [engine_path(), "known-server", "--workers", str(WORKERS), "--law", "constant"]
     command += ["--mean-ms", str(SERVICE_MS), "--stall", f"{1e3 * STALL_S:g}", "--every", f"{PERIOD_S:g}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -114,7 +112,6 @@ def httperf(port: int, seconds: int) -> Histogram:
 
 
 def over_files(rounds: int) -> list[Row]:
-    """Reads of one file, and fio's of the same."""
     what = f"p99 of reads, the file system stalls {1e3 * STALL_S:g} ms each {PERIOD_S:g} s"
     missing = lacking()
     if missing:
@@ -145,7 +142,6 @@ def lacking() -> str:
 
 @contextmanager
 def stalling() -> Iterator[Path]:
-    """It, mounted above memory."""
     with tempfile.TemporaryDirectory(prefix="etude-stalls-", dir="/dev/shm") as place:
         below, mount = Path(place) / "below", Path(place) / "mount"
         below.mkdir()
@@ -169,7 +165,6 @@ def stalling() -> Iterator[Path]:
 
 
 def reads() -> str:
-    """Reads here and there in one file."""
     return f"""
 name = "reads"
 files = 1
@@ -207,7 +202,6 @@ def offered(target: Sequence[str], seconds: int) -> list[Histogram]:
 
 
 def row(what: str, base: str, found: float, exact: float, *, reach: bool) -> Row:
-    """A percentile beside what it must be."""
     off = found / exact - 1
     value = f"{1e3 * found:.1f} ms, exact {1e3 * exact:.1f} ms: {off:+.1%}"
     return (

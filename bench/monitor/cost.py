@@ -19,8 +19,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows
 
 from etude.program import engine_path
-from markdown import table
-from rows import measured_where, options, printed, ratios, running, spread
+from rows import measured_where, options, printed, ratios, running, spread, table
 
 EVERY, REACH = ("1s", "100ms"), {"1s, no top": 0.1, "1s, top 5": 0.5}
 PEERS: dict[str, tuple[str, ...]] = {
@@ -34,7 +33,6 @@ Shares = dict[str, list[float]]
 
 
 def main() -> None:
-    """Prints the tables of docs/monitor.md."""
     parser = options(__doc__)
     parser.add_argument("--seconds", type=float, default=30, help="of one round [default: 30]")
     parser.add_argument("--rounds", type=int, default=5, help="for each number of processes [default: 5]")

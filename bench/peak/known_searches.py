@@ -16,8 +16,7 @@ from etude.peak.harnesses.known_server import KnownServer
 from etude.peak.policies import policy
 from etude.peak.search import benchmarking_time_s, search
 from etude.peak.task import Task, Trial
-from markdown import cells, table
-from rows import options
+from rows import cells, options, table
 
 SERVERS = (
     (4, "exponential", 0.010, 0.025),

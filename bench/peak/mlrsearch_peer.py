@@ -52,14 +52,12 @@ def versions(place: Path | None) -> list[str]:
 
 
 def library(place: Path) -> ModuleType:
-    """Imported from there."""
     if str(place) not in sys.path:
         sys.path.append(str(place))
     return import_module("MLRsearch")
 
 
 def search(place: Path | None, task: Task, bench: Bench, width: float = WIDTH) -> Answer:
-    """The middle of the bounds that it ends with."""
     if place is None:
         raise RuntimeError("MLRsearch is not installed")
     from_there = library(place)

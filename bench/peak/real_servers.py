@@ -39,8 +39,7 @@ from etude.peak.rehearse import bench_model_like, rehearse
 from etude.peak.search import Bench, benchmarking_time_s, search
 from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Answer, Task, Trial, TrialRequest
-from markdown import cells, table
-from rows import ROOT, names, options
+from rows import ROOT, cells, names, options, table
 
 EXAMPLES = ROOT / "examples"
 HELD = {"cpu": "10", "client_cpu": "60"}
@@ -97,7 +96,6 @@ def begun(task: Task, bench: Bench, seconds: float) -> Ladder:
 
 
 def climb(task: Task, bench: Bench, ladder: Ladder, seconds: float, rng: random.Random) -> None:
-    """Once more."""
     found = {}
     for load in rng.sample(ladder.loads, len(ladder.loads)):
         found[load], cost_s = tried(task, bench, load, seconds)
@@ -126,7 +124,6 @@ def disturbing(rng: random.Random) -> Iterator[None]:
 
 
 def searched(task: Task, bench: Bench) -> tuple[Answer, list[Trial]]:
-    """By the default policy."""
     made: list[Trial] = []
     answer = search(Posterior(), task, bench, (), lambda _, trial: made.append(trial))
     for trial in made:
@@ -137,7 +134,6 @@ def searched(task: Task, bench: Bench) -> tuple[Answer, list[Trial]]:
 
 
 def one(name: str, seconds: float, rehearsals: int) -> str:
-    """A row."""
     file, factors = SERVERS[name]
     harness = read_harness(EXAMPLES / "peak" / f"{file}.toml")
     task, rng = harness.task, random.Random(name)
@@ -181,7 +177,6 @@ def rehearsed(task: Task, made: Sequence[Trial], rate: float, searches: int) -> 
 
 
 def main() -> None:
-    """Print the table."""
     parser = options(__doc__)
     parser.add_argument("--servers", default=",".join(SERVERS), help="by commas (default: all five)")
     parser.add_argument(

@@ -43,7 +43,7 @@ TASK = Task(
     step=20.0,
 )
 SHOWS = 1.25
-MLRSEARCH = "mlrsearch"
+MLRSEARCH, OURS = "mlrsearch", "ours"
 PART = 10
 """Searches that a process makes before it takes others."""
 
@@ -102,7 +102,6 @@ class Outcome:
 
     @property
     def right(self) -> bool:
-        """The rate promise is met in truth."""
         return self.error is not None and abs(self.error) <= WITHIN
 
 
@@ -129,7 +128,6 @@ def searched(
     processes: int,
     peer: Path | None,
 ) -> Found:
-    """All of them."""
     found: dict[tuple[str, str], dict[int, Outcome]] = {}
     todo = list(jobs(parties, curves, seed, searches, peer))
     for job, outcomes in in_processes(worked, todo, processes, "parts"):
@@ -140,7 +138,6 @@ def searched(
 def jobs(
     parties: Sequence[Party], curves: Sequence[str], seed: int, searches: int, peer: Path | None
 ) -> Iterator[Job]:
-    """In parts that two processes can share."""
     for party in parties:
         count = max(round(party.share * searches), 1)
         for curve in curves:
@@ -149,7 +146,6 @@ def jobs(
 
 
 def worked(job: Job) -> tuple[Job, list[Outcome]]:
-    """In one of the processes."""
     return job, [outcome(PARTIES[job.party], job.curve, job.seed, number, job.peer) for number in job.numbers]
 
 
@@ -253,5 +249,4 @@ def share(outcomes: Sequence[Outcome], of: Callable[[Outcome], bool]) -> float:
 
 
 def mean_hours(outcomes: Sequence[Outcome]) -> float:
-    """Benchmarking time of a search."""
     return sum(each.hours for each in outcomes) / len(outcomes)

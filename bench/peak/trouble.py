@@ -33,11 +33,9 @@ from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.policies import posterior
 from etude.peak.search import benchmarking_time_s, search
 from etude.peak.task import Task, Trial
-from markdown import cells, table
 from peak.request_queue import TROUBLES, RequestQueue
-from peak.searches import PARTIES, PEAKS, TASK, drawn, judged
-from peak.tables import OURS
-from rows import options
+from peak.searches import OURS, PARTIES, PEAKS, TASK, drawn, judged
+from rows import cells, options, table
 
 HEADING = ("case", "hours", "right", "covered", "met", "met and wrong", "any finding", "unmet, named")
 GROUPS = {"requests": [*TROUBLES], "troubled": [*TROUBLED], "curves": [*CURVES]}
@@ -47,7 +45,6 @@ Outcome = tuple[float, bool, bool, bool, bool]
 
 
 def one(case: str, seed: int, number: int, window_s: float) -> Outcome:
-    """A search; its server follows from these alone."""
     made: list[Trial] = []
     server: SimulatedServer | RequestQueue
     if case in TROUBLES:
@@ -69,7 +66,6 @@ def one(case: str, seed: int, number: int, window_s: float) -> Outcome:
 
 
 def row(case: str, outcomes: Sequence[Outcome]) -> str:
-    """Of the table."""
     hours, right, covered, met, found = np.array(outcomes, float).T
     shares = (right.mean(), covered.mean(), met.mean(), (met * (1 - right)).mean(), found.mean())
     named = f"{100 * found[met == 0].mean():.1f} %" if not met.all() else "–"
@@ -82,7 +78,6 @@ def without_second_trials() -> None:
 
 
 def main() -> None:
-    """Search, and print the table."""
     parser = options(__doc__)
     parser.add_argument("--searches", type=int, default=400, help="of a case (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of all servers (default %(default)s)")

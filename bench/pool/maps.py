@@ -120,7 +120,6 @@ def _error(asked: Sequence[Asked], found: dict[Asked, Made], nodes: int, aware: 
 
 
 def made(asked: Asked) -> Made:
-    """The map, over as many nodes."""
     drawn = np.random.default_rng([asked.seed, zlib.crc32(asked.surface.encode()), asked.number])
     system = SimulatedSurface(SURFACES[asked.surface], int(drawn.integers(2**31)))
     rules = Rules("adaptive", asked.cells) if asked.cells < system.space.size else Rules()

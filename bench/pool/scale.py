@@ -72,7 +72,6 @@ def sample_of(system: SimulatedSurface, visit: Visit) -> Sample:
 
 
 def mapped(nodes: int, count: int) -> Cost:
-    """One map of `count` of 10 000 cells."""
     system = SimulatedSurface(SURFACES["wide"], 14)
     rules = Rules("adaptive", count)
     lasts_s: dict[str, float] = {}
@@ -110,7 +109,6 @@ def costs(count: int, nodes: tuple[int, ...] = NODES) -> list[Cost]:
 
 
 def row(cost: Cost) -> Row:
-    """Beside the ideal."""
     said = (
         f"{100 * cost.efficiency:.1f} % of the ideal span; {1e3 * cost.cpu_s / cost.samples:.0f} ms CPU a choice "
         f"(at most {cost.slowest_s:.1f} s), {cost.memory_bytes / 2**20:.0f} MiB"
@@ -122,12 +120,10 @@ def row(cost: Cost) -> Row:
 
 
 def pool_scale(count: int) -> list[Row]:
-    """So many cells over all numbers of nodes."""
     return [row(each) for each in costs(count)]
 
 
 def main() -> None:
-    """Print the rows."""
     parser = options(__doc__)
     parser.add_argument("--samples", type=int, default=SAMPLES, help="(default %(default)s)")
     parser.add_argument("--nodes", type=int, nargs="+", default=NODES, help="(default: 1 8 64 512)")

@@ -60,7 +60,6 @@ Added = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 def recorded_calls(rounds: int, place: Scratch) -> list[Row]:
-    """The blocks of all loops, and their judgement."""
     return rows(measured(rounds, place))
 
 
@@ -139,7 +138,6 @@ def symbols_seen() -> str:
 
 
 def one_number(text: str) -> float:
-    """What the loop printed, among what others may have."""
     found = re.findall(r"^\d+\.\d+$", text, re.MULTILINE)
     if len(found) != 1:
         raise ValueError(f"{len(found)} numbers instead of one in {text[-300:]!r}")
@@ -166,7 +164,6 @@ def rows(added: Added) -> list[Row]:
 
 
 def peer_value(loop: str, party: str, values: Sequence[float] | None) -> str:
-    """A peer's figure, or that it is not there."""
     if values is None:
         return "not installed (packaging/debian-packages.txt)"
     seen = f"; {symbols_seen()}" if party.startswith("preload") and loop == "mixed" else ""

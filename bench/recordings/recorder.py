@@ -44,7 +44,6 @@ class Said:
 
 
 def said(text: str) -> Said:
-    """From what the recorder wrote to standard error."""
     found = SUMMARY.findall(text)
     if len(found) != 1:
         raise ValueError(f"{len(found)} summaries of a recording instead of one in {text[-300:]!r}")
@@ -63,7 +62,6 @@ class Scratch:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What everything is run with."""
         return {**os.environ, "LC_ALL": "C", "XDG_CACHE_HOME": str(self.cache)}
 
     @property
@@ -74,13 +72,11 @@ class Scratch:
         return path
 
     def recorder(self, *options: str) -> list[str]:
-        """The words before a command that is to be recorded."""
         return [str(BIN / "etude-engine"), "record", "-o", str(self.trace), *options, "--"]
 
 
 @contextmanager
 def scratch() -> Iterator[Scratch]:
-    """Both directories, until the end of the block."""
     BUILD.mkdir(parents=True, exist_ok=True)
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with (

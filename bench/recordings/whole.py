@@ -83,7 +83,6 @@ end program
 
 
 def recorded_whole(rounds: int, place: Scratch) -> list[Row]:
-    """Completeness, then size and the recorder's own time."""
     whole = [whole_row(name, command, place) for name, command in programs(place)]
     return [*whole, *size_rows(rounds, place)]
 
@@ -113,7 +112,6 @@ def programs(place: Scratch) -> list[tuple[str, list[str] | str]]:
 
 
 def sql() -> str:
-    """Some statements."""
     values = random.Random(1)
     inserts = ", ".join(f"({values.randrange(10**9)}, 'x{n}')" for n in range(20000))
     short = inserts[:100_000].rpartition(", (")[0]
@@ -154,7 +152,6 @@ def fortran(sources: Path, place: Scratch) -> list[str] | str:
 
 
 def whole_row(name: str, command: list[str] | str, place: Scratch) -> Row:
-    """One program, recorded once."""
     what, base, reach = f"completeness: {name}", "the kernel's counters", "100 %, or what is missing is named"
     if isinstance(command, str):
         return Row(what, base, command, reach, None)
@@ -164,7 +161,6 @@ def whole_row(name: str, command: list[str] | str, place: Scratch) -> Row:
 
 
 def told(found: Said) -> str:
-    """In words."""
     text = (
         f"{found.reads:,} of {found.kernel_reads:,} reads, {found.writes:,} of {found.kernel_writes:,} writes"
     )

@@ -77,7 +77,6 @@ class Found:
 
 
 def recorded_work(rounds: int, place: Scratch) -> list[Row]:
-    """All workloads, then the exec."""
     found = []
     for make in (tar, gzipped, sqlite, git, compile_tree, threads, packed):
         workload = make(place.memory)
@@ -140,13 +139,11 @@ def strace_ratio(workload: Workload, place: Scratch) -> float:
 
 
 def elapsed_s(words: Sequence[str], workload: Workload, place: Scratch) -> float:
-    """Wall time of a command that must succeed."""
     workload.fresh()
     return wall_s(words, cwd=workload.directory, env=place.environment)
 
 
 def work_row(what: str, found: Found) -> Row:
-    """Judged by how many calls there are."""
     plain, ratio = spread(found.plain), ratios(found.recorded, found.plain)
     rate = found.events / plain.median
     most = REACH if rate < MODERATE_PER_S else BUSY_REACH
@@ -157,7 +154,6 @@ def work_row(what: str, found: Found) -> Row:
 
 
 def cpu_row(workload: Workload, found: Found) -> Row:
-    """Judged for those that have a figure to reach."""
     plain, ratio = spread(found.plain_cpu), ratios(found.recorded_cpu, found.plain_cpu)
     most = CPU_REACH.get(workload.directory.name)
     what, base = f"CPU time, program and recorder / plain: {workload.what}", f"plain, {plain.median:.3g} s"
@@ -176,7 +172,6 @@ def tree(directory: Path, files: int = FILES, file_bytes: int = FILE_BYTES) -> N
 
 
 def made(memory: Path, name: str) -> Path:
-    """A new directory."""
     path = memory / name
     path.mkdir()
     return path
@@ -263,7 +258,6 @@ def compile_tree(memory: Path) -> Workload:
 
 
 def threads(memory: Path) -> Workload:
-    """Threads with files of their own and a shared one."""
     directory = made(memory, "threads")
     program = shlex.join(threads_program())
     what = f"{THREADS} threads, {BLOCKS:,} blocks each"
@@ -271,7 +265,6 @@ def threads(memory: Path) -> Workload:
 
 
 def threads_program() -> list[str]:
-    """What they run in; it takes how many blocks each."""
     return [peer("thread_files", "-pthread"), str(THREADS)]
 
 
@@ -310,8 +303,6 @@ def exec_rows(rounds: int, place: Scratch) -> list[Row]:
 
 
 def start_row(rounds: int, place: Scratch) -> Row:
-    """What a recording takes that records next to nothing."""
-
     def whole_ms(*before: str) -> float:
         start = time.perf_counter()
         run([*before, "/bin/true"], place)
@@ -324,5 +315,4 @@ def start_row(rounds: int, place: Scratch) -> Row:
 
 
 def added(values: Sequence[float], plain: Sequence[float]) -> Spread:
-    """The spread of differences, round by round."""
     return spread([a - b for a, b in zip(values, plain, strict=True)])

@@ -26,10 +26,9 @@ from etude.iotrace.calls import READS
 from etude.iotrace.files import files_of, processes_of
 from etude.iotrace.profile import transfers
 from etude.iotrace.reader import Trace, Whole, read_trace
-from replays.pairs import fine
 from replays.programs import Size, Workload, tar
 from replays.steps import Place, made_roll, original, printed, recorder, replayed, settle
-from rows import Row, Spread, interleave, ratios, shown, spread
+from rows import Row, Spread, fine, interleave, ratios, shown, spread
 
 FIRST_LINE = "fio version 3 iolog"
 NS_PER_TICK = 1000
@@ -62,12 +61,10 @@ class Log:
 
     @property
     def bytes(self) -> int:
-        """That these move."""
         return sum(move.bytes for move in self.moves)
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
-        """How large its files have to be before."""
         found: dict[str, int] = {}
         for move in self.moves:
             found[move.file] = max(found.get(move.file, 0), move.begin + move.bytes)
@@ -75,7 +72,6 @@ class Log:
 
     @property
     def text(self) -> str:
-        """As fio reads it."""
         lines = [
             f"{move.tick_us} {move.file} {'read' if move.reads else 'write'} {move.begin} {move.bytes}"
             for move in self.moves
@@ -99,7 +95,6 @@ class Moved:
 
 
 def moved(trace: Trace) -> Moved:
-    """All of a trace."""
     files = files_of(trace, processes_of(trace))
     rows, begins, ends = transfers(trace, files)
     order = np.argsort(trace.start_ns[rows], kind="stable")
@@ -110,7 +105,6 @@ def moved(trace: Trace) -> Moved:
 
 
 def log_of(trace: Trace) -> Log:
-    """Of what a program moved."""
     found = moved(trace)
     names: dict[str, str] = {}
     columns = (found.start_ns // NS_PER_TICK, found.reads, found.begin, found.end - found.begin)
@@ -129,7 +123,6 @@ class Fio:
 
     @property
     def calls(self) -> int:
-        """That fio made."""
         (job,) = self.said["jobs"]
         return int(job["read"]["total_ios"] + job["write"]["total_ios"])
 
@@ -163,7 +156,6 @@ def play(path: Path, recorded: Sequence[str] = (), environment: Mapping[str, str
 
 
 def as_many_files_as_allowed() -> None:
-    """All files of a log are open at a time."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
@@ -230,7 +222,6 @@ def by_chance(what: Chance, seed: int = 1) -> Log:
 
 
 def of_tar(place: Place, size: Size) -> Log:
-    """As it was recorded."""
     original(tar(place.directory, size), place, place.trace)
     return due(log_of(read_trace(place.trace)))
 
@@ -257,7 +248,6 @@ def script_of(log: Log) -> str:
 
 
 def schedule_row(what: str, log: Log, place: Place, rounds: int) -> Row:
-    """Pairs of a replay and of fio, in random order."""
     what = f"start-time error against the schedule, 99 % below, absolute mode, warm: {what}"
     if shutil.which("fio") is None:
         return shown(what, "–", "fio is not installed")
@@ -292,7 +282,6 @@ def told(high: Spread, median: Spread) -> str:
 
 
 def recorded_fio(log: Log, place: Place, trace: Path) -> None:
-    """fio on the same files, warm, recorded."""
     path = stage(log, place.directory / "fio")
     settle(path.parent, cold=False)
     play(path, recorder(place, trace), place.environment())

@@ -120,7 +120,6 @@ def missing(name: str) -> str:
 
 
 def workload(name: str, place: Path) -> Workload:
-    """A program in a directory of its own, once."""
     if name not in LIST:
         return MAKERS[name](place, SMALL)
     listed = LIST[name]

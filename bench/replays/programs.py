@@ -69,7 +69,6 @@ class Workload:
     """Whether a run leaves the same files as the one before: a database writes the time of day."""
 
     def fresh(self) -> None:
-        """Make the directory as it was at the beginning."""
         for pattern in self.leaves:
             for path in list(self.directory.glob(pattern)):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -77,14 +76,12 @@ class Workload:
 
 
 def made(place: Path, name: str) -> Path:
-    """A new directory."""
     path = place / name
     path.mkdir(parents=True)
     return path
 
 
 def tar(place: Path, size: Size) -> Workload:
-    """Many small files into one."""
     directory = made(place, "tar")
     tree(directory / "tree", size.files, size.file_bytes)
     what = f"tar of {size.files:,} files"
@@ -105,12 +102,10 @@ def gcc(place: Path, size: Size) -> Workload:
 
 
 def make(place: Path, size: Size) -> Workload:
-    """The same, several compilers at a time."""
     return compiled(place, size, "make", AT_ONCE)
 
 
 def compiled(place: Path, size: Size, name: str, jobs: int) -> Workload:
-    """A build of so many jobs."""
     directory = made(place, name)
     generate = ROOT / "examples" / "lib" / "generate-tree.sh"
     subprocess.run([generate, directory, str(size.units), str(size.functions)], check=True)
@@ -159,7 +154,6 @@ def fortran(place: Path, size: Size) -> Workload:
 
 
 def threads(place: Path, size: Size) -> Workload:
-    """Threads with files of their own and a shared one."""
     directory = made(place, "threads")
     command = [*threads_program(), str(size.blocks)]
     what = f"{THREADS} threads, {size.blocks:,} blocks each"
@@ -279,5 +273,4 @@ PROGRAMS: Mapping[str, Sequence[str]] = {
 
 
 def missing(name: str) -> list[str]:
-    """Programs of a workload that are not installed."""
     return [program for program in PROGRAMS.get(name, ()) if shutil.which(program) is None]

@@ -60,7 +60,6 @@ BUFFER = 1 << 16
 
 
 def rate_rows(place: Place, size: Size, rounds: int) -> list[Row]:
-    """tar's calls, and small reads."""
     workload = tar(place.directory, replace(size, files=min(size.files, FILES)))
     original(workload, place, place.trace)
     script = without_memory(made_script(place).read_text())
@@ -115,7 +114,6 @@ def as_fast_as_possible(place: Place, asked: Mapping[str, int]) -> float:
 
 
 def looped(place: Place, path: Path, many: int) -> float:
-    """The same by the loop in C."""
     stage = prepared(place)
     settle(stage, cold=False)
     words = [peer("calls_loop"), str(path), str(stage)]
@@ -135,7 +133,6 @@ class Call:
 
     @property
     def line(self) -> str:
-        """As that program reads it."""
         fails = self.result == "-1"
         opens = self.name in OPENING or (self.name == "fcntl" and self.arguments[1] in DUPLICATES)
         gives = self.result if opens and not fails else "-1"
@@ -154,7 +151,6 @@ def calls_of(script: str) -> Iterator[Call]:
 
 
 def call_of(line: str) -> Call | None:
-    """Of a line; None where it is no call."""
     if OTHERS.match(line):
         raise ValueError("a bare loop plays one thread")
     step = STEP.match(line)
@@ -170,7 +166,6 @@ def arguments_of(name: str, words: list[str]) -> tuple[str, ...]:
 
 
 def argument(kind: str, word: str) -> str:
-    """Letter and value."""
     if word == "NULL":
         return "n0"
     if kind == "p":
@@ -188,7 +183,6 @@ def path_of(word: str) -> str:
 
 
 def number_of(word: str) -> int:
-    """Of a number, or of names joined by |."""
     found = 0
     for part in word.split("|"):
         if re.fullmatch(r"-?\d+|0x[0-9a-f]+", part):
@@ -199,7 +193,6 @@ def number_of(word: str) -> int:
 
 
 def named(name: str) -> int:
-    """What the kernel understands by a name."""
     value = AT.get(name, getattr(os, name, getattr(fcntl, name, None)))
     if not isinstance(value, int):
         raise ValueError(f"{name} is a name whose value is not known")
@@ -207,7 +200,6 @@ def named(name: str) -> int:
 
 
 def list_of(calls: Sequence[Call]) -> str:
-    """For `calls_loop.c`."""
     behind = (call.arguments[call.arguments.index("b") + 1 :] for call in calls if "b" in call.arguments)
     largest = max((int(words[0][1:]) for words in behind if words), default=0)
     return "\n".join([str(max(largest, BUFFER)), *(call.line for call in calls), ""])

@@ -34,26 +34,21 @@ class Place:
 
     @property
     def trace(self) -> Path:
-        """Of the original."""
         return self.directory / "original.trace"
 
     @property
     def script(self) -> Path:
-        """Made of that."""
         return self.directory / "original.script"
 
     @property
     def roll(self) -> Path:
-        """Made of that."""
         return self.directory / "original.roll"
 
     @property
     def stage(self) -> Path:
-        """Where it is replayed."""
         return self.directory / "stage"
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
-        """What everything is run with."""
         return {**os.environ, "LC_ALL": "C", "XDG_CACHE_HOME": str(self.cache), **(more or {})}
 
 
@@ -79,7 +74,6 @@ def elapsed_s(command: Sequence[str], cwd: Path, environment: Mapping[str, str])
 
 
 def printed(command: Sequence[str], cwd: Path, environment: Mapping[str, str] | None, **others: Any) -> str:
-    """What a program prints, which must succeed."""
     done: subprocess.CompletedProcess[str] = subprocess.run(
         command, cwd=cwd, env=environment, capture_output=True, text=True, errors="replace", **others
     )
@@ -89,12 +83,10 @@ def printed(command: Sequence[str], cwd: Path, environment: Mapping[str, str] | 
 
 
 def failed(command: Sequence[str], status: int, said: str) -> NoReturn:
-    """End here."""
     sys.exit(f"bench: {' '.join(command)} failed ({status}): {said.strip()[-300:]}")
 
 
 def recorder(place: Place, trace: Path) -> list[str]:
-    """The words before a command that is to be recorded."""
     trace.unlink(missing_ok=True)
     return [place.engine, "record", "-q", "-o", str(trace), "--"]
 
@@ -108,21 +100,18 @@ def original(workload: Workload, place: Place, trace: Path | None = None, *, col
 
 
 def made_script(place: Place) -> Path:
-    """The script of the original's trace."""
     place.script.unlink(missing_ok=True)
     engine(place, "script", str(place.trace), "-o", str(place.script))
     return place.script
 
 
 def made_roll(place: Place) -> Path:
-    """The roll of the script."""
     place.roll.unlink(missing_ok=True)
     engine(place, "compile", str(place.script), "-o", str(place.roll))
     return place.roll
 
 
 def prepared(place: Place) -> Path:
-    """An empty directory with the files that a replay needs."""
     shutil.rmtree(place.stage, ignore_errors=True)
     place.stage.mkdir()
     engine(place, "prepare", str(place.script), str(place.stage))
@@ -130,7 +119,6 @@ def prepared(place: Place) -> Path:
 
 
 def engine(place: Place, *words: str) -> str:
-    """A verb of the engine; what it prints."""
     return printed([place.engine, *words], place.directory, place.environment())
 
 

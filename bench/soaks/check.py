@@ -49,7 +49,6 @@ class Found:
     examples: list[str] = field(default_factory=list)
 
     def tell(self, what: str) -> None:
-        """Keep the first of what is wrong."""
         if len(self.examples) < SHOWN:
             self.examples.append(what)
 
@@ -74,13 +73,11 @@ class Columns:
         """Of the paths of soak.c, by their codes; -2 for all other texts."""
 
     def column(self, name: str, many: int, first: int = 0) -> NDArray[Any]:
-        """Some values of one column."""
         [place] = [each for each in self.places if each["name"] == name]
         kind = np.dtype(place["kind"])
         return np.fromfile(self.path, kind, many, offset=place["at"] + first * kind.itemsize)
 
     def parts(self) -> Iterator[tuple[NDArray[Any], Calls, Numbers, Numbers]]:
-        """Threads, calls, beginnings and ends, part by part."""
         for first in range(0, self.events, TOGETHER):
             many = min(TOGETHER, self.events - first)
             get = lambda name, many=many, first=first: self.column(name, many, first)  # noqa: E731
@@ -91,7 +88,6 @@ class Columns:
 
 
 def columns_of(engine: Path, trace: Path, place: Path) -> Columns:
-    """Have the engine write them."""
     with place.open("wb") as out:
         subprocess.run([engine, "trace", "columns", trace], stdout=out, check=True)
     return Columns(place)

@@ -83,7 +83,6 @@ class Calls:
         return Calls(self.call[which], self.arguments[:, which], self.result[which], self.texts[:, which])
 
     def as_expected(self, expected: Calls) -> NDArray[np.bool_]:
-        """Which of these calls are those expected."""
         same = self.call == expected.call
         same &= ((self.arguments == expected.arguments) | (expected.arguments == ANY)).all(axis=0)
         same &= (self.texts == expected.texts).all(axis=0)

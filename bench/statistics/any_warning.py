@@ -15,10 +15,8 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows, tables
 
 import numpy as np
-import study
-from coverage import SERIES
+from coverage import CLEAN_OUTLIERS, KENDALL, NEW, SERIES, with_study
 from numpy.random import Generator
-from own_series import OWN as NEW
 
 from etude.analysis.warnings import Thresholds, series_warnings
 from etude.results.series import Column, Series
@@ -41,8 +39,7 @@ from etude.stats.series import (
 from etude.stats.shape import groups, normality, ticks
 from etude.stats.trend import trend_p
 from etude.stats.warmup import level_shift, no_steady_state_p
-from markdown import paragraph, percent, section, table
-from rows import options
+from rows import options, paragraph, percent, section, table
 
 COUNTS = (10, 20, 30, 100)
 MIB = float(1 << 20)
@@ -65,7 +62,6 @@ Detector = Callable[[Floats], bool]
 
 
 def main() -> None:
-    """Print both tables of what is warned of by default."""
     parser = options(__doc__)
     parser.add_argument("--replications", type=int, default=4000, help="half of them a clean case")
     parser.add_argument("--seed", type=int, default=20260402)
@@ -214,7 +210,7 @@ def flags(rng: Generator, replications: int) -> list[str]:
             drawn = normal(0.05)(rng, few, 10)
             drawn[:, :slow] *= times
             shares.append(np.mean([min(rule(x), slow) / slow for x in drawn]))
-        cells = [study.beside(percent(s), study.CLEAN_OUTLIERS, name, i) for i, s in enumerate(shares)]
+        cells = [with_study(percent(s), CLEAN_OUTLIERS, name, i) for i, s in enumerate(shares)]
         rows.append([name, *cells])
     cases: list[Case] = [
         ("normal cv5", normal(0.05)),
@@ -224,7 +220,7 @@ def flags(rng: Generator, replications: int) -> list[str]:
     ]
     found = _rows(rng, few, cases, counts, [lambda x: (p := trend_p(x)) is not None and p < 0.05])
     beside = [
-        [name, *(study.beside(cell, study.KENDALL, name, i) for i, cell in enumerate(cells))]
+        [name, *(with_study(cell, KENDALL, name, i) for i, cell in enumerate(cells))]
         for name, *cells in found
     ]
     text = (

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
-import study
-from coverage import SERIES
+from coverage import DESIGNS, INDEPENDENT, RESAMPLED, SERIES, UNADJUSTED, with_study
 from numpy.random import Generator
 from scipy.special import ndtr
 
@@ -37,7 +36,7 @@ from etude.stats.series import (
     normal,
 )
 from etude.stats.twosample import student, welch
-from markdown import percent, section, share
+from rows import percent, section, share
 
 Differs = Callable[[Floats, Floats], bool]
 
@@ -88,7 +87,7 @@ def independent(rng: Generator, replications: int) -> list[str]:
     for name, first, n, second, m in (*cases, *UNEVEN):
         drawn = first(rng, replications, n), second(rng, replications, m)
         cells = [percent(found(test, *drawn)) for test in TESTS.values()]
-        rows.append([name, *(study.beside(cell, study.INDEPENDENT, name, i) for i, cell in enumerate(cells))])
+        rows.append([name, *(with_study(cell, INDEPENDENT, name, i) for i, cell in enumerate(cells))])
     for effect in (1.02, 1.05):
         drawn = normal(0.05)(rng, replications, 10) * effect, normal(0.05)(rng, replications, 10)
         shifted = [percent(found(test, *drawn)) for test in TESTS.values()]
@@ -111,7 +110,7 @@ def designs(rng: Generator, replications: int) -> list[str]:
             percent(found(TESTS["Welch"], base, other)),
             percent(found(_paired_differs, base, other)),
         )
-        cells = [study.beside(cell, study.DESIGNS, machine.name, i) for i, cell in enumerate(same)]
+        cells = [with_study(cell, DESIGNS, machine.name, i) for i, cell in enumerate(same)]
         cells.append(percent(found(lambda a, b: wilcoxon(a, b).p < 0.05, base, other)))
         rows.append([machine.name, *cells, percent(found(_paired_differs, base, 1.02 * other))])
     text = (
@@ -163,7 +162,7 @@ def resampling(rng: Generator, replications: int) -> list[str]:
                 ratio = bootstrap_ratio(a, b, of=of, resamples=RESAMPLES, seed=seed)  # type: ignore[arg-type]
                 counts[place] += _excludes_one(ratio)
         shares = counts / few
-        rows.append([name, *(study.beside(percent(shares[i]), study.RESAMPLED, name, i) for i in range(4))])
+        rows.append([name, *(with_study(percent(shares[i]), RESAMPLED, name, i) for i in range(4))])
     text = (
         f"Share of pairs of samples of 10 trials that do not differ but are called different at 5 %, in % ({few} pairs "
         f"each, {RESAMPLES} resamples; as shipped there are 9999). In brackets the study's."
@@ -211,7 +210,7 @@ def families(rng: Generator, replications: int) -> list[str]:
             none, some = 2.0 * ndtr(-np.abs(z)), 2.0 * ndtr(-np.abs(z + 3.0 * real))
             plain = percent(float(np.mean((none < 0.05).any(axis=1))))
             cells = [str(tests), "independent" if rho == 0 else "correlated .5"]
-            cells.append(study.beside(plain, study.UNADJUSTED, str(tests), place))
+            cells.append(with_study(plain, UNADJUSTED, str(tests), place))
             for adjust in (holm, benjamini_hochberg):
                 without, rejected = (
                     np.array([[a.adjusted < 0.05 for a in adjust(row.tolist())] for row in p])

@@ -29,10 +29,9 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows, table
 import any_warning
 import comparisons
 import coverage
-from own_series import OWN
+from coverage import NEW
 
-from markdown import paragraph, standard_error
-from rows import options
+from rows import options, paragraph, standard_error
 
 QUICK, FULL = 20, 4000
 
@@ -131,7 +130,7 @@ def _head(seed: int, replications: int) -> list[str]:
             "In brackets stands what the study that the rules were designed by found, with its own code and seeds",
             "(20,000 replications for coverage and designs, 6,000 for tests of two samples).",
             "**Bold**: coverage below 95 % by more than two standard errors.",
-            f'From "{OWN[0].name}" to "{OWN[-1].name}" the series belong to families',
+            f'From "{NEW[0].name}" to "{NEW[-1].name}" the series belong to families',
             "that no rule was designed or calibrated with.",
         ),
     ]

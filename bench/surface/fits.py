@@ -23,8 +23,7 @@ from etude.surface.surrogates.process import Gaussian
 from etude.surface.surrogates.quadratic import Quadratic
 from etude.surface.surrogates.selection import SelectedSurrogate
 from etude.surface.surrogates.softmin import SoftMinimum
-from markdown import table
-from rows import Row, in_processes
+from rows import Row, in_processes, table
 
 MEASURED_SD = 0.01
 """Of the log of a measured peak."""
@@ -81,12 +80,10 @@ Found = Mapping[tuple[str, str], Sequence[Mapping[int, Fitted]]]
 
 
 def counts_of(law: str) -> tuple[int, ...]:
-    """Numbers of samples that are looked at."""
     return COUNTS if law in REFERENCE else OWN_COUNTS
 
 
 def approximated(party: Party, law: str, seed: int) -> dict[int, Fitted]:
-    """One system, one party."""
     surface = SimulatedSurface(SURFACES[law], seed)
     cells = list(surface.space)
     truth = np.log(np.array([surface.peak(cell) for cell in cells]))
@@ -135,7 +132,6 @@ def _judged(fit: Fit, cells: Sequence[Configuration], truth: Floats, known: Know
 
 
 def all_approximated(laws: Sequence[str], seeds: Sequence[int], processes: int = 1) -> Found:
-    """Every party on every law."""
     jobs = [
         (party, law, seed)
         for law in laws
@@ -169,7 +165,6 @@ def coverage(found: Found, party: str, law: str) -> tuple[float, float]:
 
 
 def tables(found: Found, laws: Sequence[str]) -> list[str]:
-    """In Markdown."""
     lines: list[str] = []
     for title, some in (
         ("6 / 8 / 10 of 32 cells", [law for law in laws if law in REFERENCE]),
@@ -202,7 +197,6 @@ def _covered(found: Found, party: str, law: str) -> str:
 
 
 def reached(found: Found) -> list[Row]:
-    """What was to be reached."""
     rows = []
     for law in [law for law in REFERENCE if (OURS.name, law) in found]:
         count, limit = (6, 5.0) if law in MONOTONE else (10, 6.0)

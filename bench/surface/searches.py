@@ -115,7 +115,6 @@ def jobs(
 
 
 def mapped(todo: Sequence[Job], processes: int) -> Maps:
-    """All of them."""
     found: dict[tuple[str, str], dict[int, Found]] = {}
     for job, each in in_processes(worked, todo, processes, "maps"):
         for mapper, of in each.items():
@@ -124,7 +123,6 @@ def mapped(todo: Sequence[Job], processes: int) -> Maps:
 
 
 def worked(job: Job) -> tuple[Job, dict[str, Found]]:
-    """In one of the processes; by mapper."""
     system, mapper = system_of(job), MAPPERS[job.mapper]
     if job.cells is None:
         left_out = frozenset(system.space) - frozenset(islice(system.space, 0, None, job.every))
@@ -144,7 +142,6 @@ def system_of(job: Job) -> SimulatedSurface:
 
 
 def made(system: SimulatedSurface, space: Space, mapper: Mapper, job: Job) -> tuple[Found, list[Sample]]:
-    """One map, cell by cell."""
     samples: list[Sample] = []
     shapes: Shapes = ()
     took_s: list[float] = []
@@ -173,7 +170,6 @@ def server(system: SimulatedSurface, cell: Configuration) -> SimulatedServer:
 
 
 def answered(mapper: Mapper, task: Task, bench: Counted, peer: Path | None) -> Answer:
-    """The search of a cell."""
     if mapper.policy != MLRSEARCH:
         return search(policy(mapper.policy), task, bench)
     return mlrsearch_peer.search(peer, task, bench)

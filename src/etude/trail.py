@@ -87,7 +87,7 @@ def _handler(path: str) -> logging.Handler:
         complained = False
 
         def _open(self) -> io.TextIOWrapper:
-            from etude.osutil.user_files import APPEND, open_user_file  # what help does not wait for
+            from etude.osutil.trust import APPEND, open_user_file  # what help does not wait for
 
             opened = open_user_file(self.baseFilename, APPEND)
             return open(opened, "a", encoding=self.encoding, errors=self.errors)

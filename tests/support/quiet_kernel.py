@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from etude.errors import MachineRefuses
-from etude.machine.quiet.machine import Machine
+from etude.machine.quiet.operation import Machine
 
 CPU, IRQ, VM = "sys/devices/system/cpu", "proc/irq", "proc/sys/vm"
 POLICY = f"{CPU}/cpufreq/policy"

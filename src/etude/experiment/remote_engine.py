@@ -13,9 +13,7 @@ from etude.engine import Engine, EngineLost, Interrupts, Launch, Repeated, Worke
 from etude.errors import InputError, MachineRefuses, UsageError
 from etude.experiment.bench import EngineLike
 from etude.experiment.plan import Plan
-from etude.machine.remote import machine
-from etude.machine.remote.host import Host
-from etude.machine.remote.slurm import node_of
+from etude.machine.remote.host import SNAPSHOT_S, Host, node_of, take_snapshot
 
 VARIABLE = "ETUDE_NODE"
 """JOB:NODE of Slurm, the place of the engine; without it, the engine is here."""
@@ -91,7 +89,7 @@ class NodeSession:
         """True if its job still has the node."""
         try:
             if self._host is not None:
-                self._host.run("true", within_s=machine.WITHIN_S)
+                self._host.run("true", within_s=SNAPSHOT_S)
         except MachineRefuses:
             return False
         return True
@@ -106,7 +104,7 @@ class NodeSession:
         if self._host is None:
             raise MachineRefuses(f"node {self.node} is not connected")
         host = self._host
-        return machine.take(lambda line: host.run(line, within_s=machine.WITHIN_S))
+        return take_snapshot(lambda line: host.run(line, within_s=SNAPSHOT_S))
 
     def snapshot_after(self) -> dict[str, Any] | None:
         """Snapshot of the node after all measurements; None if it is gone."""

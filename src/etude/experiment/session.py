@@ -28,7 +28,7 @@ from etude.experiment.remote_engine import NodeSession, node_session_of
 from etude.machine import leftovers, snapshot
 from etude.machine.boot.record import boot_id
 from etude.machine.boot.resume import SETTLED_VARIABLE
-from etude.machine.cool import remounts
+from etude.machine.cool import steps
 from etude.machine.quiet.apply_restore import recorded_changes
 from etude.machine.snapshot import Command
 from etude.masking import Mask
@@ -224,7 +224,7 @@ def run_session(
         for test in document["tests"]
         if drop_torn_trial(path / test["directory"] / "results.jsonl", test.get("workers", 1))
     ]
-    remounts.restore_mounts()
+    steps.restore_mounts()
     ended = end_leftovers(path, document["sittings"])
     writer = ResultsWriter(path, directories)
     with (

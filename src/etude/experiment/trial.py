@@ -27,7 +27,7 @@ from etude.experiment.test import Test
 from etude.machine.boot import record, restart
 from etude.machine.cool.dataset import DataSet
 from etude.machine.cool.methods import REBOOTS, Cooled, cool
-from etude.machine.resources.cgroup_limit import oom_kills
+from etude.machine.resources.cgroups import oom_kills
 from etude.results.model import Measurement, from_line, metric_kind
 from etude.results.reader import read_measurements
 

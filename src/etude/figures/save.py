@@ -10,7 +10,7 @@ from pathlib import Path
 from etude.errors import MachineRefuses, UsageError
 from etude.figures.data import Figure
 from etude.figures.style import Style, settings
-from etude.osutil.user_files import write_user_file
+from etude.osutil.trust import write_user_file
 
 FORMATS = ("pdf", "eps", "svg", "png")
 

@@ -61,6 +61,6 @@ def figures(results: Results, **style: Any) -> dict[str, Plot]:
     from etude.analysis.subject import subject_of
     from etude.figures.plot import Plot
     from etude.figures.style import Style
-    from etude.iolab.pictures import figures_of
+    from etude.iolab.lab import figures_of
 
     return {name: Plot(data, Style(**style)) for name, data in figures_of(subject_of(results)).items()}

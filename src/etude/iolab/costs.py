@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from etude.iolab.curves import KNOWN
 from etude.iolab.landmarks import Landmark, landmarks
 from etude.iolab.points import Points, Swept
+from etude.iolab.sweeps import KNOWN
 from etude.results.results import machine_member
 from etude.results.series import Floats
 from etude.stats.cost_curve import Bend, CostCurve, fit

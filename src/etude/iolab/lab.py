@@ -7,25 +7,34 @@ import io
 import json
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from etude.analysis.subject import Subject, subject_of
 from etude.codec import decoded, parsed
 from etude.errors import InputError, Interrupted, MachineRefuses
 from etude.experiment.session import existing_results, holds_results
+from etude.figures.data import Figure, Line
+from etude.figures.plot import make
+from etude.figures.plot_options import PlotOptions, Threshold
 from etude.figures.save import save
+from etude.figures.sources import Sample
 from etude.figures.style import Style
-from etude.iolab.pictures import figures_of
-from etude.iolab.points import Swept, swept_of
-from etude.iolab.readings import Reading, reading_of
-from etude.iolab.sweeps import TOTALS
-from etude.osutil.trust import open_for_root
-from etude.osutil.user_files import write_user_file
+from etude.iolab.comparisons import Comparison, comparisons_of
+from etude.iolab.costs import Costs, costs_of
+from etude.iolab.landmarks import landmarks
+from etude.iolab.points import Over, Swept, swept_of, values_of
+from etude.iolab.shapes import Parting, Shape, partings_of, shape_of
+from etude.iolab.sweeps import BANDWIDTH, STORAGE, TOTALS
+from etude.osutil.trust import open_for_root, write_user_file
 from etude.results.results import Results
 from etude.results.writer import write_error
+from etude.units.formatting import quantity
 
 FORMAT, VERSION, RECORD = "etude-io-lab", 1, "lab.json"
 SWEEPS: Mapping[str, Mapping[str, Any]] = {"buffers": {}, "linking": {"totals": TOTALS}}
@@ -187,3 +196,111 @@ def csv_text(sweeps: Iterable[Swept]) -> str:
     for swept in sweeps:
         writer.writerows(rows_of(swept))
     return text.getvalue()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Costs, shapes and comparisons of the curves; `present.sentences.io_lab` has the sentences on them."""
+
+    swept: Swept
+    costs: tuple[Costs, ...] = ()
+    """Costs of each curve of a sweep over buffers."""
+    shapes: tuple[Shape, ...] = ()
+    """Peak, plateau, steps and scatter of each curve of a sweep over buffers."""
+    partings: tuple[Parting, ...] = ()
+    """Sizes of a sweep over buffers from which on touched or huge pages are quicker."""
+    comparisons: tuple[Comparison, ...] = ()
+    """Each program of a sweep over totals against the first."""
+
+    @property
+    def over(self) -> Over:
+        """The quantity that the sweep is over."""
+        return self.swept.over
+
+
+def reading_of(swept: Swept) -> Reading:
+    """The reading of a sweep."""
+    if swept.over == "total":
+        return Reading(swept, comparisons=comparisons_of(swept))
+    costs = tuple(found for curve in swept.curves if (found := costs_of(curve, swept)) is not None)
+    shapes = tuple(shape_of(curve) for curve in swept.curves if curve.sizes.size > 1)
+    return Reading(swept, costs, shapes, partings_of(swept))
+
+
+BESIDE, EDGE = 2.0, 1.3
+"""A size of this machine that is up to so many times the largest buffer is drawn, too, so far from the edge."""
+THROUGHPUT, LINKING, SIGNIFICANCE = "throughput", "linking", "significance"
+
+
+def figures_of(subject: Subject, *, title: str = "") -> Mapping[str, Figure]:
+    """Figures by name: for a sweep over buffers `throughput` (Figure 1 of the notes), for one over totals `linking`
+    (Figure 2)
+    and `significance` (Figure 3); these compare with the first curve.
+
+    Raises:
+        InputError: the results are not those of a sweep.
+    """
+    swept = swept_of(subject)
+    samples = [
+        Sample(series.test, subject.label, series.parameters, subject, series)
+        for series in subject.tests
+        if series.parameters["curve"] != STORAGE and values_of(series, swept.metric).size
+    ]
+    if swept.over == "buffer":
+        return {THROUGHPUT: _throughput(samples, swept, title)}
+    base, *others = swept.curves
+    if not others or not all(np.intersect1d(base.sizes, other.sizes).size for other in others):
+        wish = PlotOptions(("elapsed",), bars="quartiles", log="xy", parameter="total", title=title)
+        return {LINKING: make("lines", samples, wish)}
+    found = {LINKING: make("ratio", samples, _over_totals(swept, title))}
+    with suppress(InputError):  # of a sweep that was interrupted: no size has two trials of both
+        found[SIGNIFICANCE] = make("pvalues", samples, _over_totals(swept, title, first=(10,)))
+    return found
+
+
+def _throughput(samples: Sequence[Sample], swept: Swept, title: str) -> Figure:
+    last = max(float(curve.sizes[-1]) for curve in swept.curves)
+    known = landmarks(swept.experiment)
+    beside = [mark for mark in known if last < mark.bytes <= BESIDE * last]
+    marks = tuple(Threshold(mark.bytes, "B", str(mark)) for mark in known if mark not in beside)
+    wish = PlotOptions(
+        (BANDWIDTH.name,),
+        bars="quartiles",
+        log="x",
+        parameter="buffer",
+        thresholds=_storage(swept),
+        marks=marks,
+        title=title,
+        x_label="buffer size",
+    )
+    return _widened(make("lines", samples, wish), [Line(mark.bytes, str(mark), "x") for mark in beside])
+
+
+def _widened(figure: Figure, lines: Sequence[Line]) -> Figure:
+    """The figure with lines beyond the last point, and room for them."""
+    if not lines:
+        return figure
+    (panel,) = figure.panels
+    panel = replace(panel, layers=(*panel.layers, *lines))
+    return replace(figure, x=replace(figure.x, high=EDGE * max(line.at for line in lines)), panels=(panel,))
+
+
+def _storage(swept: Swept) -> tuple[Threshold, ...]:
+    if swept.storage is None:
+        return ()
+    rate = float(np.median(swept.storage))
+    return (Threshold(rate, "B/s", f"storage (O_DIRECT), {quantity(rate, 'B/s')}"),)
+
+
+def _over_totals(swept: Swept, title: str, first: tuple[int, ...] = ()) -> PlotOptions:
+    fewest = min(values.size for curve in swept.curves for values in curve.samples)
+    return PlotOptions(
+        ("elapsed",),
+        log="xy",
+        parameter="total",
+        reference=swept.curves[0].name,
+        first=tuple(count for count in first if count < fewest),
+        ranks=bool(first),
+        title=title,
+        x_label="file size",
+    )

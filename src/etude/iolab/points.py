@@ -98,7 +98,6 @@ def swept_of(subject: Subject) -> Swept:
 
 
 def _place(label: str, series: Series, over: Over) -> float:
-    """The size that a test is at, in bytes."""
     text = text_of(series.parameters[over])
     size, base = quantity(text) or (0.0, "")
     if base != "B" or size <= 0:

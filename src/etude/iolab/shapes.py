@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -96,7 +95,6 @@ def shape_of(curve: Points) -> Shape:
 
 
 def _plateau(near: np.ndarray, best: int) -> tuple[int, int]:
-    """The neighbouring points around the best."""
     low = high = best
     while low - 1 in near:
         low -= 1
@@ -143,8 +141,3 @@ def _parting(plain: Points, other: Points, common: np.ndarray) -> Parting:
         ends = float(first), float(last)
     why = None if found.interval else crossings.without_size(found)
     return Parting(other.name, largest, ratio, *ends, found.at, low, high, why)
-
-
-def document(found: Shape | Parting) -> dict[str, Any]:
-    """The shape, or the place, as plain data, in bytes and B/s."""
-    return asdict(found)

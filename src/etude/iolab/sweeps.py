@@ -19,9 +19,8 @@ from pathlib import Path
 from etude.errors import InputError, MachineRefuses, UsageError
 from etude.experiment.plan import Plan, RuleSpec
 from etude.experiment.test import MetricPattern, Test
-from etude.iolab.curves import Curve, command_of, curve
 from etude.machine import snapshot
-from etude.program import engine_path
+from etude.program import beside_engine, engine_path
 from etude.units.parsing import QuantityError, size, size_text
 
 
@@ -270,7 +269,6 @@ def _check_place(what: Sweep) -> None:
 
 
 def _length(path: str) -> int:
-    """Length of a file or a block device, bytes."""
     kind = os.stat(path).st_mode
     if not (stat.S_ISREG(kind) or stat.S_ISBLK(kind)):
         raise InputError(f"{path}: is no file that can be read again and again; name a file or a directory")
@@ -295,3 +293,69 @@ def _has_direct(where: str) -> bool:
         with suppress(OSError):
             made.unlink()
     return has
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One way to do the same transfers. `program` is empty for that of the sweep."""
+
+    name: str
+    options: tuple[str, ...] = ()
+    program: str = ""
+
+
+KNOWN = {
+    curve.name: curve
+    for curve in (
+        Curve("untouched"),
+        Curve("touched", ("--touch",)),
+        Curve("huge", ("--huge", "on")),
+        Curve("direct", ("-d", "--touch")),
+        Curve("pread", ("--method", "pread", "--touch")),
+        Curve("random", ("--method", "pread", "--order", "random", "--touch")),
+        Curve("mmap", ("--method", "mmap", "--touch")),
+        Curve("io_uring", ("--method", "io_uring", "--touch")),
+        Curve("static", (), "io-static"),
+        Curve("dynamic", (), "io-dynamic"),
+    )
+}
+"""Curves by name. untouched: as the lab's program has it; touched: every page of the buffer is written to
+beforehand."""
+
+
+_SHORT = ("-b", "-t", "-n", "-q", "-v", "-j", "-c", "-r", "-w", "-B")
+_LONG = (
+    *("--buffer", "--total", "--iterations", "--quiet", "--verbose", "--json", "--bare", "--tail"),
+    *("--cool",),
+)
+THE_SWEEPS = frozenset((*_SHORT, *_LONG))
+"""Options that say what is measured, or what is printed of it."""
+
+
+def curve(text: str) -> Curve:
+    """A known curve by its name, or `NAME=OPTIONS` with options of `etude io`.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    name, equals, options = text.partition("=")
+    if not equals:
+        if name not in KNOWN:
+            raise UsageError(f"curve {name!r}: expected NAME=OPTIONS, or one of {', '.join(KNOWN)}")
+        return KNOWN[name]
+    if not name.strip():
+        raise UsageError(f"curve {text!r}: expected a name before =")
+    try:
+        words = tuple(shlex.split(options))
+    except ValueError as error:
+        raise UsageError(f"curve {text!r}: {error}") from None
+    for word in words:
+        if word in THE_SWEEPS or (not word.startswith("--") and word[:2] in THE_SWEEPS):
+            raise UsageError(f"curve {text!r}: {word} is for the sweep to say, not for a curve")
+    return Curve(name.strip(), words)
+
+
+def command_of(chosen: Curve, program: str) -> list[str]:
+    """The program of a curve, with its options still to come. Raises MachineRefuses where it is not installed."""
+    name = chosen.program or program
+    return [engine_path(), "io"] if name == "etude-engine" else [beside_engine(name)]

@@ -4,6 +4,7 @@ Plain system calls instead of pathlib: a snapshot reads some hundred files and r
 """
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 MAX_FILE_BYTES = 1 << 20
@@ -107,3 +108,14 @@ def to_cpus(text: str) -> list[int]:
         if low is not None and high is not None and 0 <= high - low < 65536:
             cpus += range(low, high + 1)
     return cpus
+
+
+def cpu_ranges(cpus: Iterable[int]) -> str:
+    """A list in the kernel's format: `0-2,5`."""
+    found: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if found and found[-1][1] == cpu - 1:
+            found[-1][1] = cpu
+        else:
+            found.append([cpu, cpu])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)

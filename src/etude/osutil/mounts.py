@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +43,12 @@ def parsed(text: str) -> Iterator[Mount]:
             options = tuple(dict.fromkeys([*first[5].split(","), *last[2].split(",")]))
             within, target, source = map(unescaped, (first[3], first[4], last[1]))
             yield Mount(within, target, options, last[0], source, first[2])
+
+
+def deepest_mount(path: str, table: Iterable[Mount]) -> Mount | None:
+    """The mount that an absolute path without links lies on; of several at one place, the last."""
+    above = [mount for mount in table if f"{path}/".startswith(mount.target.rstrip("/") + "/")]
+    return max(reversed(above), key=lambda mount: len(mount.target), default=None)
 
 
 def unescaped(text: str) -> str:

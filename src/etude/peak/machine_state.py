@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from etude.machine import tree
-from etude.machine.snapshot.activity import cpu_ticks
+from etude.machine.snapshot.processor import cpu_ticks
 from etude.probes.pressure import RESOURCES, parse_totals
 
 LEAST_STEAL, TIMES_STEAL = 0.05, 3.0

@@ -11,7 +11,7 @@ from pathlib import Path
 from etude.analysis.cross_session import CrossSession
 from etude.analysis.verdict import Verdict
 from etude.errors import cannot_write
-from etude.osutil.user_files import write_user_file
+from etude.osutil.trust import write_user_file
 from etude.present.section import Table
 from etude.present.sections.bench import verdict_table
 from etude.present.sentences import comparison as text

@@ -30,19 +30,25 @@ from etude.results.writer import directory_name
 from etude.script import checkpoint, environment, stop
 from etude.script.arguments import FIRST_NUMBER, CopyCommand, parse_exec
 from etude.script.checkpoint import STATE_FILE
-from etude.script.directive_words import command_words
+from etude.script.directive_words import command_words, words_of
 from etude.script.disk import file_system_under_test
 from etude.script.environment import search_path
-from etude.script.exec_probes import ExecProbes, words_of
-from etude.script.failures import failure_of
-from etude.script.hook_lines import HookLines
-from etude.script.outputs import drop_outputs, keep_outputs
+from etude.script.hook_lines import ExecProbes, HookLines
 from etude.script.program import Program
-from etude.script.remote import Remote, Trial, start_spread
+from etude.script.remote import Remote, Shared, Trial, WorkerGroup, start_spread
 from etude.script.resfiles import ResFiles, file_name
-from etude.script.rows import accepted_rows, partial_notes, printed_metrics, read_log, rows_of, why_failed
+from etude.script.rows import (
+    accepted_rows,
+    drop_outputs,
+    keep_outputs,
+    partial_notes,
+    printed_metrics,
+    read_log,
+    rows_of,
+    why_failed,
+)
 from etude.script.state import OF_OUTPUT, RunningTest, Scope, State
-from etude.script.worker_group import Shared, WorkerGroup
+from etude.script.stop import failure_of
 from etude.script.world import CANCELLED, TrialOnDisk
 
 if TYPE_CHECKING:
@@ -263,7 +269,6 @@ class ScriptBench:
                 self.warn(f"test {test.name!r}: {found.note}")
 
     def _note_disk(self, test: RunningTest, block: Block) -> None:
-        """Record the last preparation of a disk in the test's entry too."""
         if block.name in DISK_BLOCKS:
             entry = self._test_entry(test)
             entry["disk"] = {**entry.get("disk", {}), block.name: {"trial": test.trial, **members_of(block)}}
@@ -335,14 +340,12 @@ class ScriptBench:
         return crew.launch(host, replace(shared, variables=variables), there.facts.directory)
 
     def _note_file_system(self, test: RunningTest, variables: Mapping[str, str]) -> None:
-        """Record the file system that a test works on in its entry, at its first EXEC."""
         entry = self._test_entry(test)
         if "file_system" not in entry:
             before = (self._context.document["machine"]["before"] or {}).get("mounts") or {}
             entry["file_system"] = file_system_under_test({**self.environment, **variables}, before)
 
     def _cool(self, test: RunningTest) -> None:
-        """Prepare the caches before the first EXEC of a trial."""
         if test.cache == "none" or test.cooled:
             return
         self._notify("hook", test, detail=f"CACHE {test.cache}")

@@ -12,7 +12,7 @@ from etude.errors import CommandFailed, EtudeError
 from etude.machine.cool.methods import REBOOTS
 from etude.script import stop
 from etude.script.arguments import CopyCommand, metric_text, parse_exec, parse_on_hosts
-from etude.script.exec_probes import words_of
+from etude.script.directive_words import words_of
 from etude.script.machine import Machine
 from etude.script.program import Op, Program
 from etude.script.source import error_at
@@ -81,7 +81,6 @@ def dry_run(program: Program, state: State, environment: Mapping[str, str] = os.
 
 
 def _check_execs(program: Program) -> None:
-    """Refuse a TEST without an EXEC."""
     for place, at in enumerate(program.instructions):
         if at.op is Op.TEST and not any(i.op is Op.EXEC for i in program.instructions[place : at.target]):
             raise error_at(program.lines, at.file, at.line, "a TEST without EXEC measures nothing", at.text)

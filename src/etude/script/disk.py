@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from etude.machine.snapshot.mounts import file_system, mounted
+from etude.machine.snapshot.disks import file_system, mounted
 from etude.script.directive_words import ArgumentError, Word, expected_error, split_words
 
 _FLAG = frozenset({"yes", "no"})

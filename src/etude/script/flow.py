@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Mapping
 
-from etude.script import arguments, expand
-from etude.script.directive_words import ArgumentError
+from etude.script import arguments
+from etude.script.directive_words import (
+    ArgumentError,
+    ExpansionError,
+    Template,
+    UndefinedVariable,
+    compile_text,
+)
 from etude.script.forloop import parse_for
 from etude.script.program import Instruction, Op, Program, ScriptError
 from etude.script.source import error_at
@@ -25,7 +31,7 @@ class Flow:
         self.done = False
         self._unwinding = False
         self._do = [getattr(self, f"_{i.op.lower()}") for i in program.instructions]
-        self._texts: list[expand.Template | None] = [None] * len(program.instructions)
+        self._texts: list[Template | None] = [None] * len(program.instructions)
         self._here()
 
     def run(self) -> None:
@@ -56,26 +62,25 @@ class Flow:
         try:
             template = self._texts[at]
             if template is None:
-                template = self._texts[at] = expand.compile_text(instruction.text)
+                template = self._texts[at] = compile_text(instruction.text)
             text = template.expand(self._variables, self._environment)
             self._do[at](instruction, text)
-        except (expand.ExpansionError, ArgumentError, ExpressionError) as error:
+        except (ExpansionError, ArgumentError, ExpressionError) as error:
             state.counter = at
             raise self._wrong(instruction, error) from None
 
     def _wrong(self, instruction: Instruction, error: Exception) -> ScriptError:
         """The error at its place. A column in expanded text does not apply to the line."""
         text = instruction.text
-        known = isinstance(error, expand.ExpansionError) or expand.compile_text(text).is_static
+        known = isinstance(error, ExpansionError) or compile_text(text).is_static
         column = getattr(error, "column", 0) if known and not isinstance(error, ExpressionError) else 0
         message = str(error)
         if not known:
-            replaced = expand.compile_text(text).expand(self._variables, self._environment)
+            replaced = compile_text(text).expand(self._variables, self._environment)
             message += f" (after replacement: {replaced if len(replaced) <= 1000 else replaced[:1000] + '…'})"
         return error_at(self.program.lines, instruction.file, instruction.line, message, text, column)
 
     def _here(self) -> None:
-        """Update the current scope."""
         scope = self.state.here
         self._scope = scope
         self._variables: Mapping[str, str] = scope.variables
@@ -135,7 +140,7 @@ class Flow:
     def _holds(self, text: str) -> bool:
         condition = arguments.parse_condition(text)
         if condition.name not in self._variables:
-            raise expand.UndefinedVariable(condition.name, "variable", 1)
+            raise UndefinedVariable(condition.name, "variable", 1)
         return arguments.is_true(condition, self._variables[condition.name])
 
     def _jump(self, instruction: Instruction, _: str) -> None:
@@ -160,7 +165,6 @@ class Flow:
             self._advance(start)
 
     def _advance(self, start: Instruction) -> None:
-        """Go to the innermost loop's next value, or its end."""
         loop = self.state.loops[-1]
         value = _next_value(start.op, loop)
         if value is None:
@@ -172,7 +176,6 @@ class Flow:
             self.state.counter = loop.start + 1
 
     def _end(self) -> None:
-        """End the script."""
         self.done = True
 
     def _unwind(self) -> None:

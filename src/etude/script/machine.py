@@ -16,7 +16,6 @@ from etude.results.model import FIRST_RUN
 from etude.script import arguments
 from etude.script.directive_words import ArgumentError
 from etude.script.disk import engine_line, parse_disk
-from etude.script.failures import GIVEN_UP
 from etude.script.flow import Flow
 from etude.script.program import Instruction, Program
 from etude.script.state import (
@@ -29,7 +28,7 @@ from etude.script.state import (
     forget_trial,
     reset_trial,
 )
-from etude.script.stop import LIMITED
+from etude.script.stop import GIVEN_UP, LIMITED
 from etude.script.world import CANCELLED, World
 
 Answer = TypeVar("Answer")
@@ -444,12 +443,10 @@ class Machine(Flow):
             self._finish(*running.parties)
 
     def _is_on_disk(self, running: Interleave) -> bool:
-        """True if the next trial was made before this session."""
         test = running.parties[running.order[0]].test
         return self._blocks_on_disk.get(test.name, 0) >= running.block
 
     def _block_is_last(self, running: Interleave) -> bool:
-        """True if all tests have enough trials."""
         enough = [_given_up(party.test) or self._block_enough(party) for party in running.parties]
         for party in running.parties if not all(enough) else ():
             party.test.why = party.test.why if _given_up(party.test) else ""

@@ -23,9 +23,8 @@ from etude.script.arguments import (
     parse_threads,
     parse_timeout,
 )
-from etude.script.directive_words import NAME, ArgumentError, shown_word
+from etude.script.directive_words import NAME, ArgumentError, compile_text, shown_word
 from etude.script.disk import parse_disk
-from etude.script.expand import compile_text
 from etude.script.forloop import parse_for
 from etude.script.program import Instruction, Op, Program, ScriptError
 from etude.script.source import INCLUDES, LogicalLine, Source, error_at, read_lines, read_stored, read_text
@@ -157,7 +156,6 @@ class _Compiler:
             raise self._error(f"{block.op} is never closed; expected {_closer(block)} before the end")
 
     def _other(self, word: str, rest: str) -> None:
-        """Handle a line that is no instruction of its own word."""
         if word.startswith("THREADS="):
             self._check_outside(Op.THREADS)
             text = self.at.text[len("THREADS=") :].lstrip()

@@ -1,4 +1,4 @@
-"""Remote hosts of a script: their lines, their files, and trials with workers on them."""
+"""Remote hosts of a script: their lines, their files, and trials with workers on them; the workers of one EXEC."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from etude.engine import Engine, EngineLost, Launch, Worker
 from etude.errors import InputError, MachineRefuses
 from etude.experiment.output_metric import printed_text
 from etude.experiment.session import SessionContext
-from etude.machine.remote import usage
-from etude.machine.remote.host import Host
+from etude.machine.remote.host import Host, Process, usage_metrics
 from etude.machine.remote.hosts import LOCAL, read_hosts
 from etude.machine.remote.synchronized_start import IdleHost, Offset, Part, run_together
 from etude.results.model import metric_kind
+from etude.results.windows import VARIABLE, WindowFile
 from etude.script.arguments import CopyCommand
+from etude.script.rows import open_outputs
 
 CAPTURE_BYTES = 4 << 20
 """Maximum bytes recorded of the end of each stream of a remote command."""
@@ -175,7 +176,7 @@ class Remote:
         assert isinstance(engine, Engine)
         return engine
 
-    def _read(self, host: Host, trial: Trial) -> list[usage.Process]:
+    def _read(self, host: Host, trial: Trial) -> list[Process]:
         try:
             return host.processes()
         except MachineRefuses as error:
@@ -183,7 +184,6 @@ class Remote:
             return []
 
     def _add(self, trial: Trial, part: Part) -> None:
-        """Add the rows of a part, or rows of lost workers."""
         why = trial.why or "lost"
         rows = part.rows
         if rows is None:
@@ -201,8 +201,8 @@ class Remote:
         self,
         trial: Trial,
         parts: Sequence[Part],
-        before: Mapping[str, list[usage.Process]],
-        after: Mapping[str, list[usage.Process]],
+        before: Mapping[str, list[Process]],
+        after: Mapping[str, list[Process]],
         measured: Sequence[Host],
     ) -> None:
         """Metrics of the whole trial: in the row of worker 0, summed over the hosts."""
@@ -214,7 +214,7 @@ class Remote:
         for host in measured:
             if host.name in after:
                 names = host.entry.measure
-                found, gone = usage.metrics(host.name, names, before[host.name], after[host.name])
+                found, gone = usage_metrics(host.name, names, before[host.name], after[host.name])
                 trial.why = trial.why or (gone[0] if gone else None)
             else:
                 found = {
@@ -300,3 +300,86 @@ def _shared(metrics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         join = max if name in _PEAKS else sum
         shared[name] = missing or [join(v[0] for v in values), value[1]]
     return shared
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Launch parameters shared by all workers of a host."""
+
+    words: tuple[str, ...]
+    timeout_s: float | None
+    cgroup: str
+    counters: str
+    variables: Mapping[str, str]
+
+
+@dataclass
+class WorkerGroup:
+    """`threads` workers on each of `hosts`, numbered from 0 over all; `directory` is the test's."""
+
+    hosts: Sequence[str]
+    threads: int
+    directory: str
+    outputs: list[str] = field(default_factory=list)
+    windows: list[WindowFile] = field(default_factory=list)
+
+    @property
+    def numbers(self) -> range:
+        """Numbers of all workers."""
+        return range(self.threads * len(self.hosts))
+
+    @property
+    def logs(self) -> list[str]:
+        """Local paths of the workers' $APLOG."""
+        return [f"{self.directory}/aplog-{number}" for number in self.numbers]
+
+    def open(self) -> None:
+        """Prepare the files for output and logs."""
+        self.outputs = open_outputs(self.directory, len(self.numbers))
+        for log in self.logs:  # of a killed session
+            Path(log).unlink(missing_ok=True)
+        self.windows = [WindowFile(f"{self.directory}/windows-{number}") for number in self.numbers]
+
+    def of(self, host: str) -> range:
+        """The numbers of one host's workers."""
+        at = list(self.hosts).index(host) * self.threads
+        return range(at, at + self.threads)
+
+    def launch(self, host: str, shared: Shared, away: str = "") -> Launch:
+        """The launch of one host; `away`: our directory there, if it is remote."""
+        numbers = self.of(host) if host in self.hosts else range(self.threads)
+        return Launch(
+            tuple(self._worker(number, shared, away) for number in numbers),
+            timeout_s=shared.timeout_s,
+            cgroup=shared.cgroup,
+            counters=shared.counters,
+            capture_bytes=CAPTURE_BYTES if away else 4096,
+            barrier="inside",
+        )
+
+    def _worker(self, number: int, shared: Shared, away: str) -> Worker:
+        directory = away or self.directory
+        own = {
+            "APTHREAD": str(number + 1),
+            "APLOG": f"{directory}/aplog-{number}",
+            VARIABLE: f"{directory}/windows-{number}",
+        }
+        output: str | dict[str, str] = "capture" if away else {"file": self.outputs[number]}
+        return Worker(shared.words, env={**shared.variables, **own}, stdout=output, stderr=output)
+
+    def take(self, rows: Sequence[dict[str, Any]], remote: Remote) -> list[str]:
+        """Copy output and logs of remote workers to the paths of local ones; returns the failures, in words."""
+        problems = []
+        for host in self.hosts:
+            if host == LOCAL:
+                continue
+            for number in self.of(host):
+                said = [rows[number].pop(stream, None) for stream in ("stdout", "stderr")]
+                text = printed_text(*said)
+                Path(self.outputs[number]).write_text(text, encoding="utf-8", errors="replace")
+            names = [name for n in self.of(host) for name in (f"aplog-{n}", f"windows-{n}")]
+            try:
+                remote.take(host, {name: Path(self.directory, name) for name in names})
+            except MachineRefuses as error:
+                problems.append(f"what was written there was not brought back: {error}")
+        return problems

@@ -1,4 +1,4 @@
-"""Runs a script into a results directory, and resumes one that was checkpointed or interrupted."""
+"""Runs a script into a results directory, resumes one that was interrupted, and reads a stored one to run it again."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from etude.codec import decoded
 from etude.engine import Engine
 from etude.errors import InputError, Interrupted, UsageError
 from etude.experiment.bench import Event
 from etude.experiment.monitoring import DEFAULT_MONITORING, Monitoring
 from etude.experiment.origin import original_directory
-from etude.experiment.plan import check_resumes
+from etude.experiment.plan import check_resumes, refuse_masked
 from etude.experiment.progress import Progress, trials_of
 from etude.experiment.remote_engine import require_local_engine
 from etude.experiment.session import (
@@ -33,7 +34,7 @@ from etude.machine.boot.record import boot_id
 from etude.masking import mask_of
 from etude.results.model import signal_name
 from etude.results.reader import load_results, read_experiment, read_trusted_experiment
-from etude.results.results import Results
+from etude.results.results import Results, machine_member
 from etude.results.writer import sole_writer
 from etude.script import checkpoint
 from etude.script.arguments import parse_assignment
@@ -42,13 +43,13 @@ from etude.script.check import Outline, dry_run
 from etude.script.checkpoint import STATE_FILE, Checkpoint
 from etude.script.directive_words import ArgumentError
 from etude.script.environment import search_path
-from etude.script.failures import raise_failures
 from etude.script.machine import GivenUp, Machine
-from etude.script.parse import parse_script
+from etude.script.parse import parse_script, parse_stored
 from etude.script.program import Program
+from etude.script.source import same_text
 from etude.script.state import Scope, State, mark_cold
-from etude.script.stop import own_predicate
-from etude.script.test_filter import SelectedTests
+from etude.script.stop import own_predicate, raise_failures
+from etude.script.world import SelectedTests
 from etude.units.formatting import counted
 
 Observer = Callable[[Event, Progress], None]
@@ -271,7 +272,6 @@ def _is_complete(path: Path, document: Mapping[str, Any]) -> bool:
 
 
 def _forget(path: Path) -> None:
-    """Remove the state and the resume record of a complete script."""
     (path / STATE_FILE).unlink(missing_ok=True)
     record.forget(path)
 
@@ -306,3 +306,56 @@ def forget_lost_trials(saved: Checkpoint, results: Results) -> list[str]:
         test.kept, test.made = max(test.kept - lost, 0), max(test.made - lost, 0)
         said.append(f"test {name!r}: {counted(lost, 'trial')} of {kept} not on disk any more: made again")
     return said
+
+
+def stored_script(document: Mapping[str, Any], seed: int, source: str) -> ScriptOptions:
+    """The stored script of an experiment.json, with another seed. `source` is its path.
+
+    Raises:
+        InputError: it is not of a script, or its text cannot be run.
+    """
+    plan = document["plan"]
+    if plan.get("kind") != "script":
+        raise InputError(f"{source}: is not of a script")
+    try:
+        stored = decoded(_Script, plan, source, "plan")
+    except InputError:
+        stored = _Script({}, "", {})
+    if not stored.text:
+        raise InputError(f"{source}: the script's text is not in it; run the script itself")
+    refuse_masked({"text": stored.text, "assignments": stored.assignments}, source)
+    program = parse_stored(stored.text)
+    digest = document.get("digest")
+    program = replace(
+        program, path=stored.script, digest=digest if isinstance(digest, str) else program.digest
+    )
+    return ScriptOptions(
+        program,
+        stored.assignments,
+        seed,
+        plan.get("res", True) is not False,
+        str(plan.get("counters", "auto")),
+        mask_of(plan, source).patterns,
+    )
+
+
+def changed_files(document: Mapping[str, Any]) -> list[str]:
+    """Files of the script that have changed since they were read, one line each; the stored text is run."""
+    plan = document["plan"]
+    place = machine_member(document, "directory", "path") or ""
+    found = []
+    for number, (file, lines) in enumerate(plan["text"].items()):
+        path = plan["script"] if number == 0 else os.path.join(place, file)
+        same = same_text(path, lines)
+        if same is not True:
+            found.append(f"{path} {'is gone' if same is None else 'has changed'} since")
+    return found
+
+
+@dataclass(frozen=True)
+class _Script:
+    text: dict[str, list[str]]
+    """Lines of each of its files."""
+    script: str
+    """Its path."""
+    assignments: dict[str, str]

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from etude.errors import InputError
-from etude.osutil.trust import open_for_root
-from etude.osutil.user_files import open_user_file
+from etude.osutil.trust import open_for_root, open_user_file
 from etude.script.directive_words import shown_word
 from etude.script.environment import shipped_directory
 from etude.script.program import ScriptError

@@ -18,8 +18,7 @@ from etude.escaping import escaped
 from etude.experiment.remote_engine import VARIABLE
 from etude.machine.boot.record import boot_id
 from etude.machine.resources.resource import Resource, undo_left
-from etude.osutil.end_signals import EndedBySignal, ending_by_signals
-from etude.osutil.one_thread import one_thread
+from etude.osutil.processes import EndedBySignal, ending_by_signals, one_thread
 from etude.surface import configuration_jobs
 from etude.surface.configuration_jobs import NODE, NodeRequest, read_attempt
 from etude.surface.factors import Space

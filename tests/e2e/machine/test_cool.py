@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from etude.machine.cool import remounts
+from etude.machine.cool import steps
 from etude.machine.cool.dataset import LOOP_FILE_SLACK_BYTES
 from etude.results.reader import load_results
 
@@ -99,8 +99,8 @@ def test_a_killed_remount_leaves_the_file_system_mounted(mounted: Path) -> None:
 
 def wait_for_remounts() -> None:
     """Return when no shell mounts anew: it has the lock from its beginning to its end."""
-    remounts.DIRECTORY.mkdir(exist_ok=True)
-    with (remounts.DIRECTORY / f"{remounts.NAME}.lock").open("ab") as lock:
+    steps.DIRECTORY.mkdir(exist_ok=True)
+    with (steps.DIRECTORY / f"{steps.NAME}.lock").open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
 
 

@@ -18,10 +18,9 @@ from typing import Any
 import pytest
 
 from etude.machine.resources.cgroups import Place, make_group
-from etude.machine.resources.ledger import held_ledger
+from etude.machine.resources.ledger import detach_loop, held_ledger, loops_of
 from etude.machine.resources.resource import Resource, Setting, applied_levels, undo_left
 from etude.machine.resources.table import resource_of
-from etude.machine.resources.undo_steps import detach_loop, loops_of
 from etude.osutil.commands import wait_until
 from etude.osutil.mounts import mounts
 

@@ -14,7 +14,7 @@ from etude.cluster.pool.job import Job, JobEnd, Pool
 from etude.cluster.pool.spec import open_pool, read_pool
 from etude.errors import MachineRefuses
 from etude.machine import snapshot
-from etude.machine.remote import machine
+from etude.machine.remote import host
 from support.real import called, etude, experiment, lines, one_line
 from support.slurm_cluster import Cluster, needs_slurm, wait_until
 
@@ -123,7 +123,7 @@ def test_a_machine_is_read_from_what_was_brought_of_it_as_it_is_read_there() -> 
     def run(line: str) -> bytes:
         return subprocess.run(["/bin/sh", "-c", line], capture_output=True, check=True).stdout
 
-    brought, here = machine.take(run), snapshot.take(directory=Path("/"), files=False)
+    brought, here = host.take_snapshot(run), snapshot.take(directory=Path("/"), files=False)
     for part in ("cpu", "frequency", "kernel", "sysctl", "limits", "virtualisation", "disks"):
         assert brought[part] == here[part], part
     for name in ("hostname", "boot_id", "kernel_release", "kernel_version"):
@@ -133,7 +133,7 @@ def test_a_machine_is_read_from_what_was_brought_of_it_as_it_is_read_there() -> 
 
 def test_what_is_no_archive_is_one_line() -> None:
     with pytest.raises(MachineRefuses, match="cannot be read"):
-        machine.take(lambda line: b"bash: tar: command not found")
+        host.take_snapshot(lambda line: b"bash: tar: command not found")
 
 
 def job(place: Path, script: str) -> Job:

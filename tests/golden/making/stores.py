@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import text
-from unit.io.conftest import Laboratory
 
 from etude.cli.main import main
 from etude.cluster.pool.job import Job, JobEnd
@@ -26,6 +25,7 @@ from golden.corpus import lay_out
 from golden.making.machines import homeless, settle
 from support.made_histories import commit, fill, history, on_another
 from support.places import DATA
+from unit.iolab.conftest import Laboratory
 
 UPGRADED = Machine("host-a", "d2", (("kernel", "6.2"), ("processor", "Epyc")))
 OTHER = Machine("host-b", "d3", (("kernel", "6.1"), ("processor", "Xeon")))
@@ -141,8 +141,8 @@ def newer_bundle(path: Path) -> None:
 
 def sweep(path: Path, **options: object) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("etude.iolab.curves.beside_engine", lambda name: name)
-        patch.setattr("etude.iolab.curves.engine_path", lambda: "engine")
+        patch.setattr("etude.iolab.sweeps.beside_engine", lambda name: name)
+        patch.setattr("etude.iolab.sweeps.engine_path", lambda: "engine")
         directory = path.parent / "laboratory"
         directory.mkdir(exist_ok=True)
         shutil.copytree(Laboratory(directory).sweep(**options).directory, path)

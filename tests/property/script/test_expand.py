@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.script.expand import UndefinedVariable, compile_text
+from etude.script.directive_words import UndefinedVariable, compile_text
 
 VARIABLES = {"FS": "ext2", "N": "4", "_a1": "", "STOP": "10 1 getstats --dump", "P": "%N% $HOME$ %%"}
 ENVIRONMENT = {"HOME": "/root", "FS": "of the environment"}

@@ -14,9 +14,7 @@ from support.standin import StandIn, queue, task, trial
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
-    peer, searches, tables, peak = map(
-        importlib.import_module, ("peak.mlrsearch_peer", "peak.searches", "peak.tables", "peak.run")
-    )
+    peer, searches, peak = map(importlib.import_module, ("peak.mlrsearch_peer", "peak.searches", "peak.run"))
 
 GOOD = searches.Outcome(1.0, 5, 0, 0.01, True, True, True, frozenset(), (0.001,))
 
@@ -27,12 +25,12 @@ def outcomes(n=20, **changes):
 
 def verdicts(found, curves=("mm1", "ramp")):
     """Of rows by what is to be reached, where no two are to reach the same."""
-    return {row.reach: row.reached for row in tables.reached(found, curves, ())}
+    return {row.reach: row.reached for row in peak.reached(found, curves, ())}
 
 
 def in_trouble(found, *troubled):
     """Of rows about these servers, by what is to be reached."""
-    rows = tables.in_trouble(found, ("mm1", "ramp"), troubled)
+    rows = peak.in_trouble(found, ("mm1", "ramp"), troubled)
     return {(row.what.partition(":")[0], row.reach): row.reached for row in rows}
 
 
@@ -127,7 +125,7 @@ def test_the_worst_curve_is_judged():
     found["mlrsearch", "ramp"] = outcomes(10) + outcomes(10, error=-0.2)
     assert verdicts(found)["higher"] is True
     found["ours", "mm1"] = outcomes(18) + outcomes(2, error=None)
-    judged = [row for row in tables.reached(found, ("mm1", "ramp"), ()) if "worst curve" in row.what]
+    judged = [row for row in peak.reached(found, ("mm1", "ramp"), ()) if "worst curve" in row.what]
     assert [(row.reached, row.value) for row in judged] == [
         (False, "90.0 % (mm1)"),
         (True, "90.0 % (mm1); 50.0 % (ramp)"),
@@ -161,9 +159,9 @@ def test_trouble_has_to_be_named_as_what_it_is():
 
 def test_a_dip_below_the_loads_that_are_offered_need_not_be_named():
     named = replace(GOOD, kinds=frozenset({"non-monotone"}))
-    assert tables.named("non-monotone", [named, replace(GOOD, shows=False)]) == 100
-    assert tables.named("non-monotone", [named, GOOD]) == 50
-    assert tables.named("thrashing", [named, replace(GOOD, shows=False)]) == 50
+    assert peak.named("non-monotone", [named, replace(GOOD, shows=False)]) == 100
+    assert peak.named("non-monotone", [named, GOOD]) == 50
+    assert peak.named("thrashing", [named, replace(GOOD, shows=False)]) == 50
 
 
 def test_a_dip_shows_where_the_lowest_load_is_slower_than_one_below_the_peak():
@@ -176,7 +174,7 @@ def test_trouble_that_is_named_where_there_is_none_is_told():
     found = everywhere(ours=1.0)
     found["ours", "mm1"] = outcomes(10) + outcomes(10, kinds=frozenset({"stalling", "model-misfit"}))
     found["ours", "ramp"] = outcomes(20, kinds=frozenset({"model-misfit"}))
-    (row,) = [row for row in tables.reached(found, ("mm1", "ramp"), ()) if "there is none" in row.what]
+    (row,) = [row for row in peak.reached(found, ("mm1", "ramp"), ()) if "there is none" in row.what]
     assert (row.value, row.reached) == ("25.0 %", None)
 
 
@@ -222,18 +220,18 @@ def test_fewer_searches_are_compared_with_those_on_the_same_servers():
         ("strawman", "mm1"): outcomes(2, hours=40.0),
         ("binsearch", "mm1"): outcomes(2, hours=4.0) + outcomes(18),
     }
-    assert tables.ratio(found, "strawman", "binsearch", ["mm1"]) == pytest.approx(10)
-    assert tables.ratio(found, "binsearch", "strawman", ["mm1"]) == pytest.approx(0.1)
+    assert peak.ratio(found, "strawman", "binsearch", ["mm1"]) == pytest.approx(10)
+    assert peak.ratio(found, "binsearch", "strawman", ["mm1"]) == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize(("server", "kinds"), tables.NAMES.items(), ids=tables.NAMES)
+@pytest.mark.parametrize(("server", "kinds"), peak.NAMES.items(), ids=peak.NAMES)
 def test_each_troubled_server_has_a_name_for_its_trouble(server, kinds):
     assert server in searches.TROUBLED
     assert kinds
 
 
 def test_no_troubled_server_is_without_one():
-    assert set(tables.NAMES) == set(searches.TROUBLED)
+    assert set(peak.NAMES) == set(searches.TROUBLED)
 
 
 def windows(offered, completed, mean_s):

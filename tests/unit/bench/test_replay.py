@@ -20,13 +20,12 @@ from support.traces import COPY, imported
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
-    replay, fio, listed, pairs, programs, steps, rows = map(
+    replay, fio, listed, programs, steps, rows = map(
         importlib.import_module,
         (
             "replay",
             "replays.fio",
             "replays.listed",
-            "replays.pairs",
             "replays.programs",
             "replays.steps",
             "rows",
@@ -248,18 +247,18 @@ def said(run_s, **more):
 @given(times, st.floats(0.8, 1.2), st.floats(0.94, 1.06))
 def test_a_replay_is_judged_by_its_median_and_warm_by_the_floor_as_well(original, ratio, floor):
     replays = [said(ratio * s) for s in original]
-    found = pairs.Pairs(original, [floor * s for s in original], replays)
+    found = replay.Pairs(original, [floor * s for s in original], replays)
     off = abs(ratio - 1)
     if abs(off - max(0.03, abs(floor - 1))) > 1e-9:
-        row = pairs.run_row("x", "warm", found)
+        row = replay.run_row("x", "warm", found)
         assert row.reached == (off <= max(0.03, abs(floor - 1)))
     if abs(off - 0.15) > 1e-9:
-        assert pairs.run_row("x", "cold", found).reached == (off <= 0.15)
+        assert replay.run_row("x", "cold", found).reached == (off <= 0.15)
 
 
 def test_originals_that_are_apart_to_both_sides_are_as_far_apart_as_they_are():
-    found = pairs.Pairs([1.0] * 4, [0.96, 1.04, 0.96, 1.04], [said(1.03)] * 4)
-    row = pairs.run_row("x", "warm", found)
+    found = replay.Pairs([1.0] * 4, [0.96, 1.04, 0.96, 1.04], [said(1.03)] * 4)
+    row = replay.run_row("x", "warm", found)
     assert (row.reach, row.reached) == ("within 4 %", True)
 
 
@@ -269,7 +268,7 @@ def test_originals_that_are_apart_to_both_sides_are_as_far_apart_as_they_are():
 def test_reads_and_writes_are_judged_where_there_is_enough_of_them(state, ratio, recorded_s):
     original = {"read_s": recorded_s, "write_s": 0.0, "run_s": 1.0}
     replays = [said(1.0, original=original, ratios={"read": ratio, "write": None})] * 3
-    (row,) = pairs.io_rows("x", state[0], pairs.Pairs([1.0], [1.0], replays))
+    (row,) = replay.io_rows("x", state[0], replay.Pairs([1.0], [1.0], replays))
     if recorded_s < 0.001:
         assert row.reached is None
         assert "1 ms" in row.reach

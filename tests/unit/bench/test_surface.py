@@ -11,11 +11,9 @@ from support.places import BENCH
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
-    searches, tables, surface = map(
-        importlib.import_module, ("surface.searches", "surface.tables", "surface.run")
-    )
+    searches, surface = map(importlib.import_module, ("surface.searches", "surface.run"))
 
-FOUR = tables.FOUR
+FOUR = surface.FOUR
 
 
 def found(hours=1.0, wrong=0, told=0, missed=0):
@@ -42,13 +40,13 @@ def maps(**changes):
 
 
 def verdicts(whole):
-    every = tables.Everything(whole, {}, {}, {})
-    return [row.reached for row in tables.reached(every)]
+    every = surface.Everything(whole, {}, {}, {})
+    return [row.reached for row in surface.reached(every)]
 
 
 def of_predictions(whole):
     """By surface, and of all together: whether intervals of predicted cells hold the peak."""
-    rows = tables.mapped_whole(whole, FOUR)[4:]
+    rows = surface.mapped_whole(whole, FOUR)[4:]
     return dict(zip((*FOUR, "all"), (row.reached for row in rows), strict=True))
 
 
@@ -74,7 +72,7 @@ def test_the_cells_that_can_be_paid_for_are_the_same_for_both():
 def test_hours_and_cells_are_judged():
     assert set(verdicts(maps())) <= {True, None}
     whole = maps(**{"ours/Mail": found(20.0, wrong=3), "ours+skip/Web": found(9.0, told=20, missed=2)})
-    rows = tables.mapped_whole(whole, FOUR)
+    rows = surface.mapped_whole(whole, FOUR)
     assert [(row.reach, row.reached) for row in rows[:3]] == [
         ("≤ 0.15 ×", False),
         ("≥ 95 %", False),
@@ -92,11 +90,11 @@ def test_hours_and_cells_are_judged():
 
 def test_a_surface_of_which_no_cell_was_predicted_judges_no_interval():
     assert of_predictions(maps(**{"ours+skip/Web": found(4.0)}))["Web"] is None
-    assert math.isnan(tables.covered([found()]))
+    assert math.isnan(surface.covered([found()]))
 
 
 def test_the_paper_stands_beside_in_figure_8():
-    lines = tables.figure_8(maps(), FOUR)
+    lines = surface.figure_8(maps(), FOUR)
     assert "47.6 h" in lines[0]
     assert "| ours | 0.12 | 0.12 | 0.12 | 0.12 |" in lines
 

@@ -8,7 +8,7 @@ from argparse import Namespace
 import pytest
 
 from etude.cli.machine import doctor
-from etude.machine.reading import Finding
+from etude.machine.checks import Finding
 
 FINDINGS = [
     Finding("clock", "tsc", "good", "A slow clock is measured too.", "nothing"),

@@ -67,8 +67,8 @@ class Laboratory:
 
 @pytest.fixture
 def laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
-    monkeypatch.setattr("etude.iolab.curves.beside_engine", lambda name: name)
-    monkeypatch.setattr("etude.iolab.curves.engine_path", lambda: "engine")
+    monkeypatch.setattr("etude.iolab.sweeps.beside_engine", lambda name: name)
+    monkeypatch.setattr("etude.iolab.sweeps.engine_path", lambda: "engine")
     monkeypatch.setattr("etude.machine.snapshot.take", lambda **_: MACHINE)
     monkeypatch.setattr("os.fdatasync", lambda file: None)
     return Laboratory(tmp_path)

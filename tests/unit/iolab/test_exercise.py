@@ -9,9 +9,8 @@ import pytest
 
 from etude.errors import InputError
 from etude.iolab.exercise import Question, graded, lab_of, questions, template
-from etude.iolab.lab import Studied
+from etude.iolab.lab import Studied, reading_of
 from etude.iolab.points import Over, Points, Swept
-from etude.iolab.readings import reading_of
 from etude.results.results import Results
 
 NOISE = np.array([0.99, 0.995, 1.0, 1.0, 1.005, 1.01])

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import etude
 from etude.iolab.comparisons import p_over_sizes
 from etude.iolab.costs import costs_of
+from etude.iolab.lab import reading_of
 from etude.iolab.points import Over, Points, Swept
-from etude.iolab.readings import reading_of
 from etude.present.sentences.io_buffers import OF_PAGES_READ
 from etude.present.sentences.io_lab import explanation_of
 from support.golden import Golden

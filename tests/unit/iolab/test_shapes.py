@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pytest
 
 from etude.iolab.points import Points, Swept
-from etude.iolab.shapes import document, partings_of, shape_of
+from etude.iolab.shapes import partings_of, shape_of
 
 SIZES = [2.0**n for n in range(6, 22)]
 
@@ -29,7 +30,7 @@ def test_a_shape_has_peak_plateau_half_and_steps() -> None:
     (step,) = found.steps
     assert (step.first, step.second) == (1 << 20, 1 << 21)
     assert step.ratio == pytest.approx(0.25, rel=0.01)
-    assert json.loads(json.dumps(document(found)))["steps"][0]["first"] == 1 << 20
+    assert json.loads(json.dumps(asdict(found)))["steps"][0]["first"] == 1 << 20
 
 
 def test_a_parting_has_its_interval() -> None:

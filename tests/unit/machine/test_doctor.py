@@ -7,8 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from etude.cli.main import main
-from etude.machine.checks import CHECKS, examine
-from etude.machine.reading import Finding
+from etude.machine.checks import CHECKS, Finding, examine
 from support.profiles import examples
 
 Machines = Callable[[str], Path]

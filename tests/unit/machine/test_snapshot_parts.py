@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from etude.machine import snapshot
 from etude.machine.snapshot import Command
-from etude.machine.snapshot.mounts import free_fragment
-from etude.machine.snapshot.packages import Packages
-from etude.machine.snapshot.programs import Elf, read_elf
+from etude.machine.snapshot.disks import free_fragment
+from etude.machine.snapshot.programs import Elf, Packages, read_elf
 from etude.machine.snapshot.software import MASKED, value_shown
 from etude.osutil import mounts as mountinfo
 

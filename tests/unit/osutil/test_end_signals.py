@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from etude.errors import EtudeError, InputError, Interrupted
-from etude.osutil.end_signals import EndedBySignal, naming_results
+from etude.osutil.processes import EndedBySignal, naming_results
 
 
 def clause(error: EtudeError | None) -> str:

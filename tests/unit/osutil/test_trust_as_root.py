@@ -22,8 +22,7 @@ from etude.errors import EtudeError, InputError
 from etude.experiment.plan import plan_to_resume
 from etude.machine.boot import unit
 from etude.machine.remote.hosts import Entry
-from etude.machine.remote.link import Link
-from etude.machine.remote.slurm import slurm
+from etude.machine.remote.link import Link, slurm
 from etude.machine.resources import ledger
 from etude.osutil.trust import (
     check_directory_for_root,

@@ -17,8 +17,8 @@ from etude.cli.analyse.export import write_text
 from etude.errors import EtudeError
 from etude.figures import save
 from etude.iolab import lab
-from etude.osutil import user_files
-from etude.osutil.user_files import APPEND, WRITE, open_user_file, write_user_file
+from etude.osutil import trust
+from etude.osutil.trust import APPEND, WRITE, open_user_file, write_user_file
 from etude.present.page.content import write
 from etude.results.bundle import verify
 from etude.script.checkpoint import is_state
@@ -43,7 +43,7 @@ def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A FIFO of another user's than who this seems to be."""
     os.mkfifo(tmp_path / "pipe")
     user = os.geteuid() + 1
-    monkeypatch.setattr(user_files, "trusted_users", lambda: frozenset({user}))
+    monkeypatch.setattr(trust, "trusted_users", lambda: frozenset({user}))
     monkeypatch.setattr(os, "geteuid", lambda: user)
     return tmp_path / "pipe"
 
@@ -60,7 +60,7 @@ def test_a_pipe_that_takes_the_place_of_a_file_is_refused(
 ) -> None:
     other_end = os.open(another, os.O_RDWR)
     before = len(os.listdir("/proc/self/fd"))
-    monkeypatch.setattr(user_files.os, "stat", lambda path: os.lstat(__file__))
+    monkeypatch.setattr(trust.os, "stat", lambda path: os.lstat(__file__))
     with pytest.raises(OSError, match="pipe") as refused:
         open_user_file(another, flags)
     assert refused.value.errno == errno.EACCES

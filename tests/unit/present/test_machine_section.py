@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from etude.analysis.snapshot_differences import Difference, Differences
-from etude.machine.quiet.apply_restore import Outcome
+from etude.machine.checks import Finding
+from etude.machine.quiet.apply_restore import Outcome, Row
 from etude.machine.quiet.operation import Change
-from etude.machine.quiet.status import Row
-from etude.machine.reading import Finding
 from etude.present.section import Block, Sentence
 from etude.present.sections.machine import (
     differences_blocks,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from etude.script.outputs import keep_outputs, open_outputs, tail
-from etude.script.worker_group import WorkerGroup
+from etude.script.remote import WorkerGroup
+from etude.script.rows import keep_outputs, open_outputs, tail
 
 
 def printed(directory: Path, text: str) -> str:

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import EtudeError, InputError
-from etude.script.run import ScriptOptions, read_script
-from etude.script.stored_script import changed_files, stored_script
+from etude.script.run import ScriptOptions, changed_files, read_script, stored_script
 
 SCRIPT = "INCLUDE sizes.inc\nOPTINCLUDE local.inc\nINCLUDEPATH more\nINCLUDE deep/x.inc\nTEST t 2\nEXEC true\nDONE\n"
 

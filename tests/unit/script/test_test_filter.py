@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from etude.script.machine import Machine
 from etude.script.parse import parse_text
 from etude.script.state import State
-from etude.script.test_filter import SelectedTests
+from etude.script.world import SelectedTests
 from support.worlds import NotedWorld
 
 SCRIPT = """\

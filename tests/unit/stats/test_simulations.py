@@ -49,10 +49,13 @@ def test_a_section_that_there_is_not_is_refused():
 
 
 def own_series():
-    spec = importlib.util.spec_from_file_location("own_series", FOLDER / "own_series.py")
+    spec = importlib.util.spec_from_file_location("own_series", FOLDER / "coverage.py")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.OWN
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(BENCH))
+        patch.syspath_prepend(str(FOLDER))
+        spec.loader.exec_module(module)
+    return module.NEW
 
 
 @pytest.mark.parametrize("series", own_series(), ids=lambda series: series.name)

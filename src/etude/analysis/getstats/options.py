@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from etude.analysis.pipeline.transforms import TRANSFORMS, Transform, checked, usage_lines, with_variable
 from etude.errors import UsageError
-from etude.osutil.user_files import open_user_file
+from etude.osutil.trust import open_user_file
 from etude.stats.columns import metric_name
 
 JUDGED = ("elapsed", "user", "system")

@@ -15,7 +15,7 @@ from etude.escaping import write_document
 from etude.export.document import Document, Run, lost_lines
 from etude.export.formats import export_to
 from etude.export.gather import document_of, gather
-from etude.osutil.user_files import write_user_file
+from etude.osutil.trust import write_user_file
 from etude.present import export
 from etude.present.terminal import Terminal
 from etude.store.database import open_store

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from etude.cli.capacity.peak_harness import parsed, resolve_host, save_harness, short_harness
 from etude.cli.shared_options import only_with_rehearse, pool_of
 from etude.errors import UsageError
-from etude.osutil.one_thread import one_thread
+from etude.osutil.processes import one_thread
 
 if TYPE_CHECKING:
     from etude.peak.sources import Source

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from etude.cli import parser as kinds
 from etude.errors import InputError, MachineRefuses, UsageError
-from etude.osutil.one_thread import one_thread
+from etude.osutil.processes import one_thread
 from etude.peak import LONGEST_S, MOST_PIECES
 
 if TYPE_CHECKING:

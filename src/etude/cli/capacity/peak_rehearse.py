@@ -11,7 +11,7 @@ from typing import Any
 from etude.cli.capacity.peak_run import directory_of, open_bench
 from etude.cli.capacity.show_results import saved_figures
 from etude.errors import InputError, UsageError
-from etude.osutil.end_signals import ending_by_signals
+from etude.osutil.processes import ending_by_signals
 from etude.peak import calibrate as calibrating
 from etude.peak import rehearse as rehearsing
 from etude.peak.harnesses.curves import CURVES

@@ -13,7 +13,7 @@ from etude.cli.capacity.show_results import show_searches
 from etude.cli.shared_options import pool_of
 from etude.errors import EtudeError
 from etude.experiment.session import new_directory
-from etude.osutil.end_signals import ending_by_signals, naming_results
+from etude.osutil.processes import ending_by_signals, naming_results
 from etude.peak.policies import policy
 from etude.peak.record import Record
 from etude.peak.search import Bench, ObservedBench, PacedBench, Policy, search, with_deadline

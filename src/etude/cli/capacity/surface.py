@@ -7,7 +7,7 @@ from pathlib import Path
 
 from etude.cli.shared_options import only_with_rehearse
 from etude.errors import UsageError
-from etude.osutil.one_thread import one_thread
+from etude.osutil.processes import one_thread
 
 
 def run(options: argparse.Namespace) -> int:

@@ -19,7 +19,7 @@ from etude.cluster.pool.spec import open_pool
 from etude.cluster.pool.timeline import timeline
 from etude.errors import InputError, UsageError
 from etude.experiment.session import new_directory
-from etude.osutil.end_signals import ending_by_signals, naming_results
+from etude.osutil.processes import ending_by_signals, naming_results
 from etude.present.progress.surface import SurfaceDisplay
 from etude.present.section import Sentence
 from etude.present.terminal import Terminal

@@ -9,8 +9,7 @@ from dataclasses import asdict
 
 from etude.errors import UsageError
 from etude.machine.boot import record, unit
-from etude.machine.boot.resume import replace_process, resume
-from etude.machine.boot.status import boot_status
+from etude.machine.boot.resume import boot_status, replace_process, resume
 from etude.machine.boot.unit import Status
 from etude.present.terminal import Terminal
 

@@ -9,7 +9,7 @@ from etude.cli.machine.options import COOL_STATUS
 from etude.errors import UsageError
 from etude.machine.cool.dataset import DataSet, Residency, difference_from_declared, measure_residency
 from etude.machine.cool.methods import Cooled, cool, read_all
-from etude.machine.cool.remounts import restore_mounts
+from etude.machine.cool.steps import restore_mounts
 from etude.osutil.files import scratch_directory
 from etude.units.formatting import quantity
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 
 from etude.errors import UsageError
-from etude.machine.quiet.apply_restore import apply, file, restore
+from etude.machine.quiet.apply_restore import apply, file, left_over, quiet_status, restore
 from etude.machine.quiet.operation import Request
-from etude.machine.quiet.status import left_over, quiet_status
 from etude.machine.quiet.table import USUAL, all_of, parse
 from etude.present.section import Sentence
 from etude.present.sections.machine import (

@@ -33,8 +33,7 @@ from etude.results.bundle import open_bundle
 from etude.results.bundle_name import is_bundle
 from etude.results.reader import load_results
 from etude.results.results import machine_member
-from etude.script.run import run_script
-from etude.script.stored_script import changed_files, stored_script
+from etude.script.run import changed_files, run_script, stored_script
 from etude.stats.cross_session import stated_session_spread
 
 

@@ -22,7 +22,7 @@ from etude.experiment.plan import Plan, check_resumes, digest, from_document, to
 from etude.experiment.session import existing_results, holds_results, new_directory
 from etude.machine.cool.methods import REBOOTS
 from etude.masking import mask_of
-from etude.osutil.end_signals import ending_by_signals, naming_results
+from etude.osutil.processes import ending_by_signals, naming_results
 from etude.peak import record
 from etude.peak.distributed import search_on_pool
 from etude.peak.search_store import SearchSpec, SearchStore

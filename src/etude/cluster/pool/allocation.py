@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from etude.machine.remote.slurm import RunCommand, slurm, srun
+from etude.machine.remote.link import RunCommand, slurm, srun
 
 PLACE_VARIABLE = "ETUDE_SYSTEM_PLACE"
 """Environment variable of all processes that `Node.line` starts: their directory."""

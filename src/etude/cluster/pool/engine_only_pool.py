@@ -19,8 +19,7 @@ from etude.cluster.pool.job import How, Job, JobEnd
 from etude.cluster.pool.job_status import OUTPUT
 from etude.errors import MachineRefuses
 from etude.experiment.remote_engine import VARIABLE
-from etude.machine.remote.remote_directory import PREFIX
-from etude.machine.remote.slurm import srun
+from etude.machine.remote.link import PREFIX, srun
 from etude.program import engine_path
 
 LOST_S = 120.0

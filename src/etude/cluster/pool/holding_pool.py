@@ -12,7 +12,7 @@ from typing import ClassVar, Generic, TypeVar
 from etude.cluster.pool.job import How, Job, JobEnd, Pool
 from etude.cluster.pool.job_status import last_line
 from etude.errors import MachineRefuses
-from etude.machine.remote.slurm import RunCommand, slurm
+from etude.machine.remote.link import RunCommand, slurm
 
 
 @dataclass

@@ -19,7 +19,7 @@ from etude.cluster.pool.holding_pool import HeldNode, HoldingPool
 from etude.cluster.pool.job import Job, JobEnd, Pool
 from etude.cluster.pool.job_status import BEGUN, END, RECORD, SCRIPT
 from etude.errors import MachineRefuses
-from etude.machine.remote.slurm import RunCommand, slurm, srun
+from etude.machine.remote.link import RunCommand, slurm, srun
 from etude.osutil.commands import run_to_end
 from etude.osutil.trust import tool_words
 from etude.results.writer import write_error

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from etude import codec
-from etude.errors import InputError, MachineRefuses
+from etude.errors import InputError, MachineRefuses, UsageError
 from etude.machine import tree
-from etude.machine.boot.wait_for_boot import most_seconds
 from etude.osutil.files import sync_directory
 from etude.osutil.trust import check_trusted
 from etude.results.writer import replace_json
@@ -26,6 +26,9 @@ NAME, GIVEN_UP_NAME = "resume.json", "resume.json.stopped"
 MAX_BOOTS = 3
 """Maximum consecutive boots without progress."""
 MAX_SEEN = 1000
+MAX_WAIT_S = 180.0
+SETTLE_VARIABLE = "ETUDE_SETTLE_S"
+"""Variable with the maximum wait, s, of the environment in which the script was started."""
 
 # Variables of a session that ends with the machine. All others are kept: the measured command may depend on them,
 # if only on their size.
@@ -154,6 +157,19 @@ def load() -> Record:
         )
     known = {name: document[name] for name in Record.__dataclass_fields__ if name in document}
     return codec.decoded(Record, known, str(where), every=True)
+
+
+def most_seconds(environment: Mapping[str, str]) -> float:
+    """Maximum wait by the environment, s.
+
+    Raises:
+        UsageError: it is no number of seconds.
+    """
+    text = environment.get(SETTLE_VARIABLE) or str(MAX_WAIT_S)
+    seconds = tree.to_float(text)
+    if seconds is None or not 0 <= seconds < math.inf:
+        raise UsageError(f"{SETTLE_VARIABLE}={text}: expected a number of seconds, such as {MAX_WAIT_S:g}")
+    return seconds
 
 
 def is_registered(results: str | os.PathLike[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Steps of preparing a cold cache: write back, drop, remount, chill."""
+"""Steps of preparing a cold cache: write back, drop, remount, chill. Unmounted file systems are recorded on disk."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import MachineRefuses
-from etude.machine.cool import engine, remounts
-from etude.machine.cool.backing_devices import Loop, loops, mount_of
+from etude.machine.cool import dataset
+from etude.machine.cool.dataset import Loop, loops, mount_of
+from etude.machine.resources.ledger import Ledger, held_ledger
 from etude.osutil.commands import tool
 from etude.osutil.mounts import Mount, mounts
 from etude.osutil.trust import check_directory_for_root
@@ -58,7 +59,7 @@ def chill() -> tuple[str, Mapping[str, Any]]:
         MachineRefuses: not possible here, such as in a control group of limited memory.
     """
     write_back()
-    done = engine.engine_answer("chill", "--json")
+    done = dataset.engine_answer("chill", "--json")
     return f"chill {done['allocated_bytes']} bytes in {done['seconds']:.1f} s: {done['stopped']}", done
 
 
@@ -75,7 +76,7 @@ def remount(paths: Sequence[str]) -> list[str]:
     """
     if not paths:
         raise MachineRefuses("cache remount: which file system? Name the data set")
-    remounts.restore_mounts()  # else the paths lie on the file system below
+    restore_mounts()  # else the paths lie on the file system below
     write_back()
     said = []
     for mount in {mount_of(path).target: mount_of(path) for path in paths}.values():
@@ -119,7 +120,7 @@ def _mount_anew(mount: Mount) -> str:
     again = f"mount -t {shlex.quote(mount.kind)} -o {shlex.quote(options)} -- {source} {target}"
     below = loops(mount)
     backing = next((loop.backing for loop in below if loop.cleared and loop.device == mount.source), "")
-    with _kept(below) as kept, remounts.noted_remounts(mount, options, backing) as ledger:
+    with _kept(below) as kept, noted_remounts(mount, options, backing) as ledger:
         try:
             tool("/bin/sh", "-c", f"umount -- {target} && {again}", holding=(*kept, ledger.lock))
         except MachineRefuses as error:
@@ -143,7 +144,7 @@ def _kept(below: Sequence[Loop]) -> Iterator[tuple[int, ...]]:
 def _evict(paths: Sequence[str]) -> None:
     for path in paths:
         if os.path.exists(path):
-            engine.engine_answer("residency", "evict", path)
+            dataset.engine_answer("residency", "evict", path)
 
 
 def _users(mount: Mount) -> str:
@@ -176,3 +177,74 @@ def _name(process: Path) -> str:
         return (process / "comm").read_text().strip()
     except OSError:
         return "?"
+
+
+DIRECTORY = Path("/run/etude")
+"""Directory of the record; like mounts, it does not survive a boot."""
+NAME = "remounts"
+PATIENCE_S = 600.0
+"""Maximum wait for the unmount and mount of another run, s: it may have much to write back."""
+
+
+@contextmanager
+def noted_remounts(mount: Mount, options: str, backing: str) -> Iterator[Ledger]:
+    """Records this mount as unmounted within the block. `backing`: the file of a loop device that its last close
+    detaches.
+
+    Mounts that killed runs have left unmounted are mounted first.
+
+    Raises:
+        MachineRefuses: it cannot be recorded, or is still not mounted at the end.
+    """
+    with held_ledger(DIRECTORY, PATIENCE_S, name=NAME, undoing=UNDO) as ledger:
+        ledger.undo()
+        step = ledger.record_undo(
+            "mount_again",
+            source=mount.source,
+            target=mount.target,
+            kind=mount.kind,
+            options=options,
+            backing=backing,
+        )
+        try:
+            yield ledger
+        finally:
+            ledger.undo([step])
+
+
+def restore_mounts() -> list[str]:
+    """Mount what killed runs have left unmounted; returns the mount points.
+
+    Raises:
+        MachineRefuses: one cannot be mounted; it is kept for the next time.
+    """
+    if os.geteuid() or not (DIRECTORY / f"{NAME}.json").exists():
+        return []
+    with held_ledger(DIRECTORY, PATIENCE_S, name=NAME, undoing=UNDO) as ledger:
+        away = [str(step["target"]) for step in ledger.steps if not _is_mounted(**step)]
+        ledger.undo()
+    return away
+
+
+def mount_again(source: str, target: str, kind: str, options: str, backing: str) -> None:
+    """Mount it, unless it is mounted there."""
+    if _is_mounted(target=target):
+        return
+    if backing and not _is_over(source, backing):
+        source, options = backing, f"{options},loop"
+    tool("mount", "-t", kind, "-o", options, "--", source, target)
+
+
+def _is_mounted(target: Any, **_: Any) -> bool:
+    return any(mount.target == target for mount in mounts())
+
+
+def _is_over(device: str, backing: str) -> bool:
+    try:
+        file = Path("/sys/block", os.path.basename(device), "loop/backing_file")
+        return file.read_text(errors="surrogateescape").rstrip("\n") == backing
+    except OSError:
+        return False
+
+
+UNDO = {"mount_again": mount_again}

@@ -1,4 +1,4 @@
-"""Keeps CPUs free of interrupts, and of all threads but those of the user."""
+"""CPUs: their clock rate, and how some are kept free of interrupts, and of all threads but those of the user."""
 
 from __future__ import annotations
 
@@ -8,9 +8,19 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from etude.machine import tree
-from etude.machine.quiet import daemons
-from etude.machine.quiet.machine import Machine, parent, processes, start, stat
-from etude.machine.quiet.operation import Change, Operation, Request, Unavailable
+from etude.machine.quiet import services
+from etude.machine.quiet.operation import (
+    Change,
+    Machine,
+    Operation,
+    Request,
+    Unavailable,
+    must_be_writable,
+    parent,
+    processes,
+    start,
+    stat,
+)
 
 ONLINE = "sys/devices/system/cpu/online"
 DEFAULT, WORKQUEUES = "proc/irq/default_smp_affinity", "sys/devices/virtual/workqueue/cpumask"
@@ -30,21 +40,10 @@ def other_cpus(machine: Machine, asked: Request) -> set[int]:
     if not asked.cpus:
         raise Unavailable("name the CPUs that are to be kept free: cpus=LIST")
     if missing := asked.cpus - online:
-        raise Unavailable(f"there is no CPU {min(missing)}: online are {ranges(online)}")
+        raise Unavailable(f"there is no CPU {min(missing)}: online are {tree.cpu_ranges(online)}")
     if not online - asked.cpus:
         raise Unavailable("no CPU would be left for the rest of the machine")
     return online - asked.cpus
-
-
-def ranges(cpus: Iterable[int]) -> str:
-    """A list in the kernel's format: `0-2,5`."""
-    found: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if found and found[-1][1] == cpu - 1:
-            found[-1][1] = cpu
-        else:
-            found.append([cpu, cpu])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
 
 
 def mask(cpus: Iterable[int], like: str) -> str:
@@ -75,9 +74,9 @@ class Interrupts(Operation):
         if default is None:
             raise Unavailable("the kernel has no /proc/irq")
         if machine.systemd:
-            found = daemons.stop_units(machine, {"irqbalance.service"}, daemons.units(machine))
+            found = services.stop_units(machine, {"irqbalance.service"}, services.units(machine))
         else:
-            found = daemons.freeze(machine, {"irqbalance"})
+            found = services.freeze(machine, {"irqbalance"})
         found += must_move(
             [Change(DEFAULT, default, mask(of_mask(default) & left or left, default))], machine
         )
@@ -85,7 +84,7 @@ class Interrupts(Operation):
             path = f"proc/irq/{number}/smp_affinity_list"
             now = machine.read(path)
             if now:
-                put = ranges(set(tree.to_cpus(now)) & left or left)
+                put = tree.cpu_ranges(set(tree.to_cpus(now)) & left or left)
                 found.append(Change(path, now, put, optional=True))
         return found
 
@@ -93,15 +92,15 @@ class Interrupts(Operation):
         return (
             item == DEFAULT
             or bool(re.fullmatch(r"proc/irq/\d+/smp_affinity_list", item))
-            or daemons.owns(item)
+            or services.owns_daemon(item)
         )
 
     def read(self, machine: Machine, item: str) -> str | None:
-        return daemons.read(machine, item) if daemons.owns(item) else machine.read(item)
+        return services.read_daemon(machine, item) if services.owns_daemon(item) else machine.read(item)
 
     def put(self, machine: Machine, item: str, value: str) -> None:
-        if daemons.owns(item):
-            daemons.put(machine, item, value)
+        if services.owns_daemon(item):
+            services.put_daemon(machine, item, value)
         else:
             machine.write(item, value)
 
@@ -139,7 +138,9 @@ class Shield(Operation):
                 now = machine.affinity(thread)
                 if now & left and now - left:
                     item = f"thread:{process}:{thread}:{start(machine, process, thread)}"
-                    found.append(Change(item, ranges(now), ranges(now & left), optional=True))
+                    found.append(
+                        Change(item, tree.cpu_ranges(now), tree.cpu_ranges(now & left), optional=True)
+                    )
         return found if any(each.was != each.put for each in found[1:]) else []
 
     def owns(self, item: str) -> bool:
@@ -154,7 +155,7 @@ class Shield(Operation):
         if start(machine, int(process), int(thread)) != started:
             return None
         with suppress(ProcessLookupError):
-            return ranges(machine.affinity(int(thread)))
+            return tree.cpu_ranges(machine.affinity(int(thread)))
         return None
 
     def put(self, machine: Machine, item: str, value: str) -> None:
@@ -180,7 +181,7 @@ class Shield(Operation):
             if str(thread) in moved or not started or int(started) < since:
                 continue
             with suppress(OSError):
-                now = ranges(machine.affinity(thread))
+                now = tree.cpu_ranges(machine.affinity(thread))
                 above = moved.get(str(process)) or moved.get(str(parent(machine, process)))
                 was = above.was if above is not None and above.put == now else usual.get(now)
                 if was is not None:
@@ -221,3 +222,87 @@ class Shield(Operation):
         """Ticks since boot, as in a thread's stat."""
         uptime = (machine.read("proc/uptime") or "0").split()[0]
         return str(int(float(uptime) * os.sysconf("SC_CLK_TCK")))
+
+
+CPUS = "sys/devices/system/cpu"
+POLICIES = f"{CPUS}/cpufreq"
+PREFERENCE, SPEED, GOVERNOR = "energy_performance_preference", "scaling_setspeed", "scaling_governor"
+REMEMBERED = ""
+"""Quiet value of settings that vanish with the former governor: they are restored after it."""
+
+
+def policies(machine: Machine) -> list[str]:
+    return [f"{POLICIES}/{name}" for name in machine.names(POLICIES) if re.fullmatch(r"policy\d+", name)]
+
+
+class Governor(Operation):
+    """A governor's own settings are lost with it, and so are recorded: its speed, tunables and preference."""
+
+    name = "governor"
+    meaning = (
+        "The clock rate does not follow the load, so that a run's speed does not depend on what ran before."
+    )
+    choices = ("performance", "powersave", "schedutil", "ondemand", "conservative")
+
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
+        wanted, found = asked.value(self) or "performance", []
+        if not policies(machine):
+            raise Unavailable("no CPU frequency is visible: on a virtual machine only its host can fix it")
+        for policy in policies(machine):
+            now = machine.read(f"{policy}/{GOVERNOR}")
+            offered = (machine.read(f"{policy}/scaling_available_governors") or wanted).split()
+            if now is None:
+                continue
+            if wanted not in offered:
+                raise Unavailable(f"/{policy} offers no governor {wanted}, only {' '.join(offered)}")
+            if now != wanted:
+                found += self._lost(machine, policy, now)
+            preference = machine.read(f"{policy}/{PREFERENCE}")
+            if preference is not None and wanted == "performance":
+                # drivers set it with the governor, and not all restore it: while the former governor still runs
+                put = preference if now == wanted else "performance"
+                found.append(Change(f"{policy}/{PREFERENCE}", preference, put, optional=True))
+            found.append(Change(f"{policy}/{GOVERNOR}", now, wanted))
+        return must_be_writable(machine, found)
+
+    def _lost(self, machine: Machine, policy: str, governor: str) -> list[Change]:
+        tunables = [
+            f"{place}/{name}"
+            for place in (f"{policy}/{governor}", f"{POLICIES}/{governor}")
+            for name in machine.names(place)
+        ]
+        speed = [f"{policy}/{SPEED}"] if governor == "userspace" else []
+        values = [(path, machine.read(path)) for path in [*tunables, *speed] if machine.writable(path)]
+        return [Change(path, value, REMEMBERED, optional=True) for path, value in values if value is not None]
+
+    def owns(self, item: str) -> bool:
+        policy = rf"{POLICIES}/policy\d+"
+        return bool(
+            re.fullmatch(rf"{policy}/({GOVERNOR}|{PREFERENCE}|{SPEED})", item)
+            or re.fullmatch(rf"({policy}|{POLICIES})/[a-z_]+/[a-z_]+", item)
+        )
+
+    def put(self, machine: Machine, item: str, value: str) -> None:
+        if value != REMEMBERED:
+            machine.write(item, value)
+
+
+class Turbo(Operation):
+    """One switch for all CPUs; if each policy has its own, the switch for all changes them too."""
+
+    name = "turbo"
+    meaning = "Rates above the nominal one depend on temperature and on how many cores are busy."
+
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
+        found = [(f"{policy}/boost", "0") for policy in policies(machine)]
+        found += [(f"{POLICIES}/boost", "0"), (f"{CPUS}/intel_pstate/no_turbo", "1")]
+        values = [(path, machine.read(path), put) for path, put in found]
+        there = [Change(path, now, put) for path, now, put in values if now is not None]
+        if not there:
+            raise Unavailable("no switch is visible: look for it in the firmware's settings")
+        return must_be_writable(machine, there)
+
+    def owns(self, item: str) -> bool:
+        return item == f"{CPUS}/intel_pstate/no_turbo" or bool(
+            re.fullmatch(rf"{POLICIES}/(policy\d+/)?boost", item)
+        )

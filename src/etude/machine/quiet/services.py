@@ -1,14 +1,32 @@
-"""Services that run at their own times, logins, and ssh."""
+"""Services that run at their own times, logins, and ssh: units are stopped; without systemd, processes are frozen.
+
+A frozen process (SIGSTOP) does nothing, and continues unchanged. So it can be undone whatever has started it: an init
+script, a supervisor, a person.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import signal
+from collections.abc import Collection
 from contextlib import suppress
 
+from etude.errors import MachineRefuses
 from etude.machine import tree
-from etude.machine.quiet import daemons
-from etude.machine.quiet.machine import Machine, comm, parent, processes
-from etude.machine.quiet.operation import Change, Operation, Request, Unavailable
+from etude.machine.quiet.operation import (
+    Change,
+    Machine,
+    Operation,
+    Request,
+    Unavailable,
+    comm,
+    parent,
+    processes,
+    start,
+    stat,
+)
+from etude.osutil.commands import wait_until
 
 SCHEDULERS = ("cron", "crond", "cronie", "fcron", "anacron", "atd")
 MAIL = ("exim4", "postfix", "sendmail", "opensmtpd", "master", "smtpd", "dovecot")
@@ -25,13 +43,13 @@ class Daemons(Operation):
     """Base of operations whose items are units and processes."""
 
     def owns(self, item: str) -> bool:
-        return daemons.owns(item)
+        return owns_daemon(item)
 
     def read(self, machine: Machine, item: str) -> str | None:
-        return daemons.read(machine, item)
+        return read_daemon(machine, item)
 
     def put(self, machine: Machine, item: str, value: str) -> None:
-        daemons.put(machine, item, value)
+        put_daemon(machine, item, value)
 
 
 class Services(Daemons):
@@ -43,11 +61,11 @@ class Services(Daemons):
     def changes(self, machine: Machine, asked: Request) -> list[Change]:
         named = [name for name in asked.value(self).split(",") if name]
         if not machine.systemd:
-            return daemons.freeze(machine, named or KNOWN)
-        up = daemons.units(machine)
+            return freeze(machine, named or KNOWN)
+        up = units(machine)
         chosen = {name if "." in name else f"{name}.service" for name in named or KNOWN}
         timers = set() if named else {name for name in up if name.endswith(".timer")}
-        return daemons.stop_units(machine, chosen | timers, up)
+        return stop_units(machine, chosen | timers, up)
 
 
 class Ssh(Daemons):
@@ -59,9 +77,9 @@ class Ssh(Daemons):
         if session := self._session(machine):
             raise Unavailable(f"somebody is logged in over it (process {session})")
         if not machine.systemd:
-            return daemons.freeze(machine, {"sshd"})
+            return freeze(machine, {"sshd"})
         names = {"ssh.service", "sshd.service", "ssh.socket", "sshd.socket"}
-        return daemons.stop_units(machine, names, daemons.units(machine))
+        return stop_units(machine, names, units(machine))
 
     def _session(self, machine: Machine) -> int:
         """A process of an OpenSSH session: `sshd-session` since 9.8, before that a child of the listening sshd; else
@@ -126,3 +144,77 @@ class Logins(Operation):
             (machine.root / f"{change.item}.etude").unlink()
         if self.read(machine, change.item) == change.put:  # another's refusal stays
             self.put(machine, change.item, ABSENT)
+
+
+FREEZE_S = 5.0
+UP = ("active", "activating", "reloading")
+
+
+def owns_daemon(item: str) -> bool:
+    return bool(re.fullmatch(r"unit:[\w@.:\\-]+|process:[^:/]+:\d+:\d+", item))
+
+
+def units(machine: Machine) -> set[str]:
+    """Names of the active units, of the kinds that are stopped."""
+    said = machine.tool(
+        *(
+            "systemctl",
+            "list-units",
+            "--type=service,socket,timer,path",
+            "--plain",
+            "--no-legend",
+            "--no-pager",
+        ),
+        f"--state={','.join(UP)}",
+    )
+    return {line.split()[0] for line in said.splitlines() if line.strip()}
+
+
+def stop_units(machine: Machine, chosen: Collection[str], up: Collection[str]) -> list[Change]:
+    """Changes for these units and the units that would start them again: after them, since a socket cannot be opened
+    while its service is up."""
+    services = sorted(set(chosen) & set(up))
+    if not services:
+        return []
+    said = machine.tool("systemctl", "show", "--property=TriggeredBy", *services)
+    triggers = {
+        word for line in said.splitlines() if line.startswith("TriggeredBy=") for word in line[12:].split()
+    }
+    order = [*services, *sorted((triggers & set(up)) - set(services))]
+    order.sort(key=lambda name: not name.endswith(".service"))
+    return [Change(f"unit:{name}", "active", "inactive") for name in order]
+
+
+def freeze(machine: Machine, names: Collection[str]) -> list[Change]:
+    """Changes for the processes of these names, except ancestors of this one and those that are already frozen."""
+    found, spared = [], machine.own()
+    for process in processes(machine):
+        name, seen = comm(machine, process), stat(machine, process)
+        if name in names and process not in spared and seen is not None and seen.state not in "TtZX":
+            found.append(Change(f"process:{name}:{process}:{seen.began}", "runs", "frozen", optional=True))
+    return found
+
+
+def read_daemon(machine: Machine, item: str) -> str | None:
+    kind, _, name = item.partition(":")
+    if kind == "unit":
+        state = machine.tool("systemctl", "show", "--property=ActiveState", "--value", name).strip()
+        return "active" if state in UP else "inactive" if state in ("inactive", "failed") else state
+    _, number, started = name.split(":")
+    if start(machine, int(number)) != started:
+        return None
+    seen = stat(machine, int(number))
+    return "frozen" if seen is not None and seen.state == "T" else "runs"
+
+
+def put_daemon(machine: Machine, item: str, value: str) -> None:
+    kind, _, name = item.partition(":")
+    if kind == "unit":
+        machine.tool("systemctl", "start" if value == "active" else "stop", name)
+        return
+    _, number, started = name.split(":")
+    if start(machine, int(number)) != started:
+        return
+    machine.signal(int(number), signal.SIGSTOP if value == "frozen" else signal.SIGCONT)
+    if not wait_until(FREEZE_S, lambda: read_daemon(machine, item) in (value, None)):
+        raise MachineRefuses(f"process {number} does not stop, or does not go on: it waits for a device")

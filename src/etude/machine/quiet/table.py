@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from etude.errors import UsageError
-from etude.machine.quiet.clock import Governor, Turbo
-from etude.machine.quiet.cpus import Interrupts, Shield
+from etude.machine.quiet.cpus import Governor, Interrupts, Shield, Turbo
 from etude.machine.quiet.operation import Operation, Request
 from etude.machine.quiet.services import Logins, Services, Ssh
-from etude.machine.quiet.settings import Background, HugePages, Layout, Sampling, Watchdogs, Writeback
-from etude.machine.quiet.swap import Swap
+from etude.machine.quiet.settings import Background, HugePages, Layout, Sampling, Swap, Watchdogs, Writeback
 
 OPERATIONS: tuple[Operation, ...] = (
     Logins(),

@@ -1,23 +1,35 @@
-"""One remote host: its connection, engines, clock and processes."""
+"""One remote host: its connection, engines, clock, processes and their CPU time; and the snapshot of such a machine."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import shlex
 import subprocess
-from collections.abc import Callable
+import tarfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from etude import trail
 from etude.engine import Engine, EngineLost, Interrupts
 from etude.errors import MachineRefuses
+from etude.machine import snapshot
 from etude.machine.remote.hosts import Entry
-from etude.machine.remote.link import SLACK_S, TRANSFER_BYTES_PER_S, Link, connect_with_retries
-from etude.machine.remote.remote_directory import Facts
+from etude.machine.remote.link import (
+    SLACK_S,
+    TRANSFER_BYTES_PER_S,
+    Facts,
+    Link,
+    StepLink,
+    connect_with_retries,
+)
 from etude.machine.remote.synchronized_start import Offset, measure_offset
-from etude.machine.remote.usage import Process, processes_of
+from etude.machine.snapshot.software import SYSCTLS
+from etude.osutil.files import scratch_directory
 from etude.program import engine_path
 
 MIN_KERNEL = (5, 4)
@@ -224,6 +236,12 @@ class Host:
         return Engine(self._interrupts, transport=transport, hello_within_s=within_s)
 
 
+def node_of(job: str, name: str, interrupts: Interrupts | None = None, directory: str = "/tmp") -> Host:
+    """A node of a running job as a host; the engine is copied into `directory`."""
+    entry = Entry(name, name, directory=directory)
+    return Host(entry, interrupts, partial(StepLink, job=job))
+
+
 def _check(facts: Facts, entry: Entry) -> None:
     """Refuse a machine on which the engine cannot run.
 
@@ -279,3 +297,124 @@ def _parts(data: bytes, count: int) -> list[bytes | None]:
         parts.append(None if length is None else rest[:length])
         data = rest if length is None else rest[length:]
     return parts
+
+
+NAME_BYTES = 15
+"""Maximum length of a program's name in the kernel."""
+
+
+class Process(NamedTuple):
+    """One process at a moment, as docs/formats.md specifies for the request `processes`."""
+
+    pid: int
+    name: str
+    began: int
+    cpu_ns: int
+    threads: Mapping[int, int]
+
+
+def processes_of(answer: Iterable[Mapping[str, Any]]) -> list[Process]:
+    """Processes in the engine's answer."""
+    return [Process(p["pid"], p["name"], p["began"], p["cpu_ns"], dict(p["threads"])) for p in answer]
+
+
+def used_ns(before: Sequence[Process], after: Sequence[Process]) -> int:
+    """CPU time between two readings, ns. Processes that have ended are left out: their last usage is unknown.
+
+    Exact as long as no thread of a process has ended; then in the kernel's ticks (10 ms).
+    """
+    former = {(process.pid, process.began): process for process in before}
+    return sum(_used(former.get((process.pid, process.began)), process) for process in after)
+
+
+def _used(before: Process | None, after: Process) -> int:
+    if before is None:
+        return max(after.cpu_ns, sum(after.threads.values()))
+    if before.threads.keys() <= after.threads.keys():
+        return sum(ns - before.threads.get(thread, 0) for thread, ns in after.threads.items())
+    return max(0, after.cpu_ns - before.cpu_ns)
+
+
+def usage_metrics(
+    host: str, names: Sequence[str], before: Sequence[Process], after: Sequence[Process]
+) -> tuple[dict[str, list[Any]], list[str]]:
+    """Metrics `HOST.NAME.cpu`, s, and descriptions of processes that have all ended."""
+    found: dict[str, list[Any]] = {}
+    gone: list[str] = []
+    for name in names:
+        then, now = ([p for p in processes if _is_called(p, name)] for processes in (before, after))
+        metric = f"{host}.{name}.cpu"
+        if then and not {(p.pid, p.began) for p in then} & {(p.pid, p.began) for p in now}:
+            gone.append(f"{name} (process {then[0].pid}) on {host} has ended")
+            found[metric] = [None, "s", "it has ended during the trial"]
+        elif now:
+            found[metric] = [used_ns(then, now) / 1e9, "s"]
+        else:
+            found[metric] = [None, "s", f"no process of that name on {host}"]
+    return found, gone
+
+
+def _is_called(process: Process, name: str) -> bool:
+    return process.name == name or (
+        len(name.encode()) > NAME_BYTES and process.name.encode() == name.encode()[:15]
+    )
+
+
+_CPU, _BLOCK = "sys/devices/system/cpu", "sys/block/*"
+FILES = (
+    *(f"proc/{name}" for name in ("uptime", "cmdline", "cpuinfo", "meminfo", "swaps", "loadavg", "stat")),
+    *(f"proc/self/{name}" for name in ("limits", "cgroup", "mounts", "mountinfo", "status")),
+    *("proc/pressure/*", "proc/fs/ext4/*/mb_structs_summary", "proc/sys/kernel/random/boot_id"),
+    *(f"proc/sys/{name.replace('.', '/')}" for name in SYSCTLS),
+    *(f"proc/sys/kernel/{name}" for name in ("osrelease", "version", "hostname", "arch", "tainted")),
+    *("proc/sys/kernel/randomize_va_space", "proc/sys/vm/*"),
+    *(f"{_CPU}/{name}" for name in ("online", "possible", "isolated", "nohz_full", "smt/*")),
+    *(f"{_CPU}/{name}" for name in ("vulnerabilities/*", "intel_pstate/*", "cpufreq/boost", "cpuidle/*")),
+    *(f"{_CPU}/{name}" for name in ("cpu0/cache/index*/*", "cpu*/topology/physical_package_id")),
+    *(f"{_CPU}/cpufreq/policy*/{name}" for name in ("scaling_*", "energy_performance_preference")),
+    *("sys/devices/system/clocksource/clocksource0/*", "sys/devices/system/node/online"),
+    *("sys/kernel/mm/transparent_hugepage/*", "sys/kernel/mm/ksm/run", "sys/module/zswap/parameters/enabled"),
+    *("sys/class/dmi/id/sys_vendor", "sys/class/dmi/id/product_name", "sys/hypervisor/type"),
+    *(f"{_BLOCK}/{name}" for name in ("size", "ro", "queue/*", "device/*", "loop/*", "*/start", "*/size")),
+    *("sys/dev/block/*/queue/scheduler", "sys/dev/block/*/../queue/scheduler"),
+    *("sys/fs/cgroup/cgroup.controllers", "sys/fs/cgroup/unified/cgroup.controllers"),
+    *("sys/fs/cgroup/cpu.max", "sys/fs/cgroup/memory.max"),
+    *("etc/os-release", "usr/lib/os-release", "run/systemd/container", "run/.containerenv", ".dockerenv"),
+)
+"""Shell patterns, below the root."""
+
+SNAPSHOT_S = 60.0
+_LARGEST = 64 << 20
+_LINE = r"""
+d=$(mktemp -d) || exit; trap 'rm -rf "$d"' EXIT
+cd / && cp --parents FILES "$d" 2>/dev/null
+tar -C "$d" -c .
+"""
+
+Run = Callable[[str], bytes]
+"""Runs a shell line on the other machine; returns its output."""
+
+
+def take_snapshot(run: Run) -> dict[str, Any]:
+    """A snapshot of another machine, without its programs, free space and other data that only its kernel has.
+
+    Raises:
+        MachineRefuses: it cannot be read there.
+    """
+    with scratch_directory() as root:
+        fetch_files(run, root)
+        return snapshot.take(root, Path("/"), files=False)
+
+
+def fetch_files(run: Run, root: Path) -> None:
+    """Copy the files that a snapshot reads to below `root`.
+
+    Raises:
+        MachineRefuses: they cannot be read there, or the archive is invalid.
+    """
+    data = run(_LINE.replace("FILES", " ".join(FILES)))
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data[:_LARGEST]), mode="r:") as archive:
+            archive.extractall(root, filter="data")
+    except (tarfile.TarError, OSError) as error:
+        raise MachineRefuses(f"what a node said of itself cannot be read: {error}") from None

@@ -19,18 +19,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 """Names that `etude.script.arguments` accepts after an @."""
 CONNECT_S, PATIENCE_S, SILENCE_S = 10.0, 10.0, 15.0
 _KEYS = (
-    *(
-        "address",
-        "user",
-        "port",
-        "identity",
-        "known_hosts",
-        "options",
-        "connect_timeout",
-        "patience",
-        "silence",
-    ),
-    *("directory", "measure", "environment"),
+    *("address", "user", "port", "identity", "known_hosts", "options", "connect_timeout"),
+    *("patience", "silence", "directory", "measure", "environment"),
 )
 _PROCESS = re.compile(r"[^/\x00-\x1f]+")
 

@@ -1,4 +1,4 @@
-"""The connection to one host: one ssh connection, shared by all commands, with a keeper at its other end."""
+"""The connection to one host, with a keeper at its other end: one ssh connection for all commands, or job steps."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from etude.engine import Transport, start
 from etude.errors import MachineRefuses
 from etude.machine.remote.hosts import Entry
-from etude.machine.remote.remote_directory import Facts, command, parse_facts
 from etude.osutil.commands import run_to_end
 from etude.osutil.files import scratch_directory
 from etude.osutil.trust import tool_words
@@ -112,7 +112,7 @@ class Link:
         self._errors = os.open(
             self._private / "said", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
         )
-        words = self._main(command(entry.directory))
+        words = self._main(keeper_command(entry.directory))
         try:
             self._pid, self._requests, self._answers = start(tool_words(words), self._errors)
         except OSError as error:
@@ -317,3 +317,147 @@ def _wait(pid: int, until: float) -> None:
                 os.waitpid(pid, 0)
                 return
             time.sleep(0.005)
+
+
+PREFIX = "etude-remote-"
+
+_SCRIPT = r"""
+base=$1; umask 077; PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
+fail() { printf 'failed %s\n' "$*"; exit 1; }
+began() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20; }
+boot=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)
+space=$(readlink /proc/self/ns/pid)
+cd "$base/" 2>/dev/null || fail "$base is no directory that may be entered"
+removed=0
+for old in "${base%/}"/PREFIX*; do
+    [ -d "$old" ] && [ ! -L "$old" ] && [ -O "$old" ] || continue
+    read -r pid since in_boot in_space <"$old/keeper" || continue
+    [ "$in_boot" = "$boot" ] && [ "${in_space:-$space}" != "$space" ] && continue
+    [ "$in_boot" = "$boot" ] && [ "$(began "$pid")" = "$since" ] && continue
+    rm -rf "$old" && removed=$((removed + 1))
+done 2>/dev/null
+dir=${base%/}/PREFIX$$-$(began $$)
+why=$(mkdir "$dir" 2>&1) || fail "nothing can be made in $base: ${why##*: }"
+trap 'rm -rf "$dir" || { sleep 1; rm -rf "$dir"; }' EXIT
+trap : HUP INT TERM PIPE
+us="$$ $(began $$) $boot $space"
+why=$(printf '%s\n' "$us" | { cat >"$dir/keeper"; } 2>&1) && [ -s "$dir/keeper" ] ||
+    fail "nothing can be written in $base: ${why##*: }"
+printf '#!/bin/sh\nexec "%s/etude-engine" measure "$@"\n' "$dir" >"$dir/aptime" && chmod 700 "$dir/aptime"
+printf '%s\n' "directory $dir" "machine $(uname -m)" "system $(uname -s)" "release $(uname -r)" "boot $boot"
+printf '%s\n' "name $(uname -n)" "free $(df -Pk "$dir" | tail -n 1)" "path $PATH" "removed $removed" "ready"
+cat >/dev/null
+"""
+"""The keeper: makes our directory on another machine while we are connected, and removes it.
+
+It runs in /bin/sh and reads its standard input to the end, which comes when we close the connection, are killed, or the
+connection breaks: nothing of ours stays. If the keeper itself is killed, or the machine restarts, the next keeper
+removes the directory. It names its keeper's process with its start time and boot, so that a live keeper is recognised.
+A directory of another PID namespace (a container that shares it) cannot be judged, and is left alone.
+"""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts that a keeper reports about its machine."""
+
+    directory: str
+    """Our directory there, until the connection ends."""
+    machine: str
+    release: str
+    boot_id: str
+    nodename: str
+    free_bytes: int | None
+    path: str
+    removed: int
+    """Number of removed directories of killed keepers."""
+
+
+def keeper_command(directory: str) -> str:
+    """The keeper as one line for the other machine's login shell."""
+    script = _SCRIPT.replace("PREFIX", PREFIX)
+    return f"exec /bin/sh -c {shlex.quote(script)} keeper {shlex.quote(directory)}"
+
+
+def parse_facts(lines: list[str]) -> Facts:
+    """Facts from its lines.
+
+    Raises:
+        ValueError: its failure, or that this is no keeper.
+    """
+    said: dict[str, str] = {}
+    for line in lines:
+        word, _, rest = line.partition(" ")
+        said.setdefault(word, rest)
+    if "failed" in said:
+        raise ValueError(said["failed"])
+    if said.get("system") != "Linux" or not said.get("directory", "").startswith("/"):
+        raise ValueError(f"is no Linux with a POSIX shell: it says {' '.join(lines)[:80]!r}")
+    free = re.search(r"\s(\d+)\s+\d+%", said.get("free", ""))
+    return Facts(
+        said["directory"],
+        said.get("machine", ""),
+        said.get("release", ""),
+        said.get("boot", ""),
+        said.get("name", ""),
+        int(free[1]) * 1024 if free else None,
+        said.get("path", ""),
+        int(said["removed"]) if said.get("removed", "").isdecimal() else 0,
+    )
+
+
+SLURM_S = 30.0
+"""Timeout for an answer of Slurm, s."""
+
+
+RunCommand = Callable[[Sequence[str]], str]
+"""Runs a command of Slurm; returns its standard output."""
+
+
+def srun(job: str, node: str) -> list[str]:
+    """Words before a command that run it once on one node of a running job, beside other steps, unconfined."""
+    return [
+        "srun",
+        "--quiet",
+        f"--jobid={job}",
+        f"--nodelist={node}",
+        *("--nodes=1", "--ntasks=1", "--overlap", "--cpu-bind=none", "--mem=0", "--export=ALL"),
+    ]
+
+
+def slurm(words: Sequence[str]) -> str:
+    """Output of a command of Slurm.
+
+    Raises:
+        MachineRefuses: it fails, or does not answer in time.
+    """
+    try:
+        done = run_to_end(tool_words(words), patience_s=SLURM_S)
+    except OSError as error:
+        raise MachineRefuses(f"{words[0]}: cannot be run: {error.strerror}; install slurm-client") from None
+    except subprocess.TimeoutExpired:
+        raise MachineRefuses(f"{words[0]}: no answer within {SLURM_S:g} s; does slurmctld run?") from None
+    if done.status:
+        raise MachineRefuses(f"{shlex.join(words)}: {done.why}")
+    return done.text
+
+
+class StepLink(Link):
+    """A connection to a node by steps of a job, the keeper included. The end of the job ends all of them."""
+
+    package = "slurm-client"
+
+    def __init__(self, entry: Entry, job: str) -> None:
+        """Raises MachineRefuses: not possible, with the reason in one line, in bounded time."""
+        self._job = job
+        super().__init__(entry)
+
+    def copy(self, sources: Sequence[str], target: str, *, within_s: float) -> None:
+        """Refused: scp cannot use this connection."""
+        raise MachineRefuses(f"{self.entry.shown}: files are not copied to a node of a job")
+
+    def _main(self, line: str) -> list[str]:
+        return self._session(line)
+
+    def _session(self, line: str) -> list[str]:
+        return [*srun(self._job, self.entry.address), "/bin/sh", "-c", line]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from etude.errors import InputError
+from etude.machine.tree import cpu_ranges
 from etude.units import parsing
 from etude.units.parsing import QuantityError
 
@@ -72,19 +73,8 @@ def cpus(text: str, allowed: list[int] | None = None) -> list[int]:
             raise InputError(f"CPUs {text!r}: {part} is no range of CPUs")
         chosen.update(range(low, high + 1))
     if allowed is not None and (absent := sorted(chosen - set(allowed))):
-        raise InputError(f"CPUs {text!r}: CPU {absent[0]} is not there; there are {cpu_list_text(allowed)}")
+        raise InputError(f"CPUs {text!r}: CPU {absent[0]} is not there; there are {cpu_ranges(allowed)}")
     return sorted(chosen)
-
-
-def cpu_list_text(numbers: list[int]) -> str:
-    """`0,2-3` of [0, 2, 3]."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
 
 
 def bits_per_s(text: str) -> float:

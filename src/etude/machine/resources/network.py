@@ -11,10 +11,9 @@ from typing import Any, ClassVar
 
 from etude.errors import EtudeError, MachineRefuses
 from etude.machine.resources import levels
-from etude.machine.resources.ledger import Ledger
+from etude.machine.resources.ledger import Ledger, netns_words
 from etude.machine.resources.levels import UNLIMITED
 from etude.machine.resources.resource import Setting
-from etude.machine.resources.undo_steps import netns_words
 from etude.osutil.commands import first_missing_tool, tool
 
 SHAPES = ("tbf", "netem")

@@ -13,9 +13,8 @@ from typing import ClassVar
 from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.machine import tree
 from etude.machine.resources import levels
-from etude.machine.resources.ledger import Ledger, held_ledger
+from etude.machine.resources.ledger import Ledger, held_ledger, loops_of
 from etude.machine.resources.resource import Setting
-from etude.machine.resources.undo_steps import loops_of
 from etude.osutil.commands import first_missing_tool
 from etude.osutil.mounts import mounts
 

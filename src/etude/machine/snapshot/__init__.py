@@ -12,13 +12,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from etude.machine.snapshot.activity import cpu_ticks, load, pressure
-from etude.machine.snapshot.disks import block_devices
-from etude.machine.snapshot.mounts import file_system, mounted
-from etude.machine.snapshot.processor import allowed_cpus, cpu, frequency, turbo
+from etude.machine.snapshot.disks import block_devices, file_system, mounted
+from etude.machine.snapshot.processor import allowed_cpus, cpu, cpu_ticks, frequency, load, pressure, turbo
 from etude.machine.snapshot.programs import Command, programs, toolchain
-from etude.machine.snapshot.settings import kernel, limits, sysctls
-from etude.machine.snapshot.software import cgroup, memory, system, variables, virtualisation
+from etude.machine.snapshot.software import (
+    cgroup,
+    kernel,
+    limits,
+    memory,
+    sysctls,
+    system,
+    variables,
+    virtualisation,
+)
 
 Part = dict[str, Any]
 

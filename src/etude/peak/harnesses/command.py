@@ -16,7 +16,7 @@ from typing import Literal, NoReturn
 from etude.cluster.pool.allocation import Node
 from etude.errors import CommandFailed, MachineRefuses
 from etude.machine.leftovers import Orphans, stop
-from etude.machine.resources.cgroup_limit import oom_kills
+from etude.machine.resources.cgroups import oom_kills
 from etude.peak.bottleneck import Effort, Generator, busy_share, effort_line, find_bottleneck
 from etude.peak.harnesses import processes
 from etude.peak.harnesses.load_hosts import LoadHosts

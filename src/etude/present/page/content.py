@@ -13,7 +13,7 @@ from etude.analysis.verdict import Verdict
 from etude.analysis.warnings import DataWarning, meaning_of
 from etude.errors import MachineRefuses
 from etude.osutil.files import replace_file
-from etude.osutil.user_files import write_user_file
+from etude.osutil.trust import write_user_file
 from etude.present.page.answers import answers_of, headline
 from etude.present.page.expectations import expectations_of
 from etude.present.page.gather import Gathered

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from etude.iolab import comparisons, costs, shapes
+from etude.iolab import comparisons, costs
 from etude.iolab.lab import Studied
 from etude.iolab.landmarks import size_text
 from etude.iolab.points import Points, Swept
@@ -71,8 +72,8 @@ def _document(studied: Studied) -> dict[str, Any]:
         "curves": [{"name": curve.name, "points": _points(curve)} for curve in swept.curves],
         "storage": None if swept.storage is None else [float(value) for value in swept.storage],
         "costs": [costs.document(each) for each in reading.costs],
-        "shapes": [shapes.document(each) for each in reading.shapes],
-        "partings": [shapes.document(each) for each in reading.partings],
+        "shapes": [asdict(each) for each in reading.shapes],
+        "partings": [asdict(each) for each in reading.partings],
         "comparisons": [comparisons.document(each) for each in reading.comparisons],
         "findings": list(reading.findings),
         "caveats": list(reading.caveats),

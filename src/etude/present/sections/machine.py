@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from etude.analysis.snapshot_differences import Difference, Differences
-from etude.machine.quiet.apply_restore import Outcome
-from etude.machine.quiet.status import Row
-from etude.machine.reading import Finding
+from etude.machine.checks import Finding
+from etude.machine.quiet.apply_restore import Outcome, Row
 from etude.present.section import Block, Sentence, Weight
 
 WEIGHTS: dict[str, Weight] = {"noisy": "warning", "unknown": "aside", "good": "plain"}

@@ -9,8 +9,8 @@ from typing import Any
 from etude.analysis.subject import Subject, subject_of
 from etude.analysis.warnings.machine import busy_machine
 from etude.analysis.warnings.thresholds import Thresholds
+from etude.iolab.lab import Reading, reading_of
 from etude.iolab.points import Swept, swept_of
-from etude.iolab.readings import Reading, reading_of
 from etude.present.sentences import io_buffers, io_totals
 from etude.present.sentences.warnings import warning_text
 from etude.results.results import Results, machine_member

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from etude.machine.boot.grub import ID_OPTION, Item, menu
+from etude.machine.boot.entries import ID_OPTION, Item, menu
 
 TEXTS = st.text(st.sampled_from("abÄ 01-_.,()#;|&{}$>'\"\\/=\t"), min_size=1, max_size=12).filter(
     lambda text: not text.startswith("--")

@@ -12,9 +12,7 @@ import pytest
 
 from etude.errors import CommandFailed, EtudeError, InputError
 from etude.machine.boot import record
-from etude.machine.boot.resume import ResumeCommand, replace_process, resume
-from etude.machine.boot.status import boot_status
-from etude.machine.boot.wait_for_boot import BootState
+from etude.machine.boot.resume import BootState, ResumeCommand, boot_status, replace_process, resume
 from support.golden import Golden
 
 SETTLED = BootState(3.0, True, 0.1, {"cpu": 0.0}, 0)

@@ -10,15 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import UsageError
-from etude.machine.boot.wait_for_boot import (
-    BETWEEN_S,
-    BootState,
-    Busy,
-    jobs_of,
-    most_seconds,
-    read_busy,
-    wait,
-)
+from etude.machine.boot.record import most_seconds
+from etude.machine.boot.resume import BETWEEN_S, BootState, Busy, jobs_of, read_busy, wait
 from support.golden import Golden
 
 CALM = Busy(load=0.2, pressure={"cpu": 0.01}, jobs=0, cpus=1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from etude.errors import MachineRefuses
-from etude.machine.cool.backing_devices import Loop, loops, mount_of
+from etude.machine.cool.dataset import Loop, loops, mount_of
 from etude.osutil.mounts import parsed
 
 TABLE = """\

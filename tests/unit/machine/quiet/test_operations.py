@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from etude.machine.quiet import apply_restore
-from etude.machine.quiet.cpus import mask, of_mask, ranges
-from etude.machine.quiet.status import quiet_status
+from etude.machine.quiet.apply_restore import quiet_status
+from etude.machine.quiet.cpus import mask, of_mask
 from etude.machine.quiet.table import all_of, parse
+from etude.machine.tree import cpu_ranges
 from support.quiet_kernel import Kernel
 
 POLICY = "sys/devices/system/cpu/cpufreq/policy"
@@ -125,7 +126,7 @@ def test_cpus_that_cannot_be_kept_free_are_said(kernel: Kernel, cpus: str, why: 
 
 
 def test_masks_are_written_as_the_kernel_does() -> None:
-    assert ranges({0, 1, 2, 5}) == "0-2,5"
+    assert cpu_ranges({0, 1, 2, 5}) == "0-2,5"
     assert mask({0, 33}, like="ff,ffffffff") == "02,00000001"
     assert of_mask("02,00000001") == {0, 33}
     assert mask({1}, like="f") == "2"

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.machine.remote.remote_directory import command, parse_facts
+from etude.machine.remote.link import keeper_command, parse_facts
 
 
 def keeper(directory: Path) -> tuple[subprocess.Popen[str], list[str]]:
     """One that is ready, or has failed, and what it has said."""
     process = subprocess.Popen(
-        ["sh", "-c", command(str(directory))],
+        ["sh", "-c", keeper_command(str(directory))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from etude.machine.remote.usage import Process, metrics, used_ns
+from etude.machine.remote.host import Process, usage_metrics, used_ns
 
 MS = 1_000_000
 
@@ -26,7 +26,7 @@ def test_a_number_that_is_used_again_is_another_process() -> None:
 def test_each_name_is_a_metric_of_its_host() -> None:
     before = [process(1, 0, {1: 0}), process(2, 0, {2: 0}, name="a-name-of-15-ch")]
     after = [process(1, 0, {1: 5 * MS}), process(2, 0, {2: 3 * MS}, name="a-name-of-15-ch")]
-    found, gone = metrics("server", ["nfsd", "a-name-of-15-characters", "none"], before, after)
+    found, gone = usage_metrics("server", ["nfsd", "a-name-of-15-characters", "none"], before, after)
     *none, why = found.pop("server.none.cpu")
     assert none == [None, "s"]
     assert why
@@ -35,8 +35,8 @@ def test_each_name_is_a_metric_of_its_host() -> None:
 
 
 def test_a_name_whose_processes_have_all_ended_is_told() -> None:
-    found, gone = metrics("h", ["nfsd"], [process(1, 0, {})], [process(1, 0, {}, began=9)])
+    found, gone = usage_metrics("h", ["nfsd"], [process(1, 0, {})], [process(1, 0, {}, began=9)])
     assert len(gone) == 1
     assert gone[0].startswith("nfsd (process 1) ")
     assert found["h.nfsd.cpu"][0] is None
-    assert metrics("h", ["nfsd"], [process(1, 0, {}), process(2, 0, {})], [process(2, 0, {})])[1] == []
+    assert usage_metrics("h", ["nfsd"], [process(1, 0, {}), process(2, 0, {})], [process(2, 0, {})])[1] == []

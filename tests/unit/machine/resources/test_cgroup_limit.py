@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from etude.machine.resources.cgroup_limit import oom_kills
+from etude.machine.resources.cgroups import oom_kills
 
 
 def test_kills_are_summed_over_groups_of_both_versions(tmp_path: Path) -> None:

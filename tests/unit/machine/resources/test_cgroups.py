@@ -7,13 +7,10 @@ from pathlib import Path
 import pytest
 
 from etude.errors import InputError, MachineRefuses
-from etude.machine.resources import undo_steps
-from etude.machine.resources.cgroup_limit import CgroupResource
-from etude.machine.resources.cgroups import Place, cgroup_place
-from etude.machine.resources.io_limit import BUFFERED, Io, whole
-from etude.machine.resources.ledger import Ledger
+from etude.machine.resources.cgroups import CgroupResource, Place, cgroup_place
+from etude.machine.resources.ledger import Ledger, withdraw_controller
 from etude.machine.resources.resource import Setting
-from etude.machine.resources.table import Cpus, Memory, Quota
+from etude.machine.resources.table import BUFFERED, Cpus, Io, Memory, Quota, whole
 
 Lay = Callable[[str], Path]
 SLICE = "sys/fs/cgroup/user.slice/user-0.slice"
@@ -52,7 +49,7 @@ def test_controllers_that_were_given_are_withdrawn(tree: Lay, ledger: Ledger, mo
 def test_a_controller_stays_while_another_group_of_ours_is_there(tree: Lay, ledger: Ledger) -> None:
     root = tree("systemd-v2")
     (root / SLICE / "etude-held-0").mkdir()
-    undo_steps.withdraw_controller(str(root / SLICE), "memory")
+    withdraw_controller(str(root / SLICE), "memory")
     assert (root / SLICE / "cgroup.subtree_control").read_text() == "memory pids\n"
 
 
@@ -132,7 +129,7 @@ def test_io_is_limited_on_each_disk_that_another_resource_gives(
     tree: Lay, ledger: Ledger, monkeypatch
 ) -> None:
     numbers = {"/dev/a": "8:0", "/dev/b": "8:16"}
-    monkeypatch.setattr("etude.machine.resources.io_limit.number_of", lambda path, _: numbers[path])
+    monkeypatch.setattr("etude.machine.resources.table.number_of", lambda path, _: numbers[path])
     setting = Setting(values={"devices": "/dev/a /dev/b"})
     v1 = Io(device="{devices}", limit="bps", root=tree("v1"))
     assert v1.writes("1M", Place(1, Path()), setting) == [

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from etude.errors import InputError
 from etude.machine.resources import levels
+from etude.machine.tree import cpu_ranges
 
 PARSERS = [levels.size, levels.count, levels.share_of_cpus, levels.cpus, levels.bits_per_s, levels.tc_time]
 
@@ -23,7 +24,7 @@ def test_any_text_is_a_level_or_one_line_of_error(parser, text: str) -> None:
 
 @given(st.sets(st.integers(0, 300), min_size=1))
 def test_a_list_of_cpus_is_read_back(chosen: set[int]) -> None:
-    assert levels.cpus(levels.cpu_list_text(sorted(chosen)) + ",") == sorted(chosen)
+    assert levels.cpus(cpu_ranges(sorted(chosen)) + ",") == sorted(chosen)
 
 
 @given(st.integers(1, 1 << 20), st.sampled_from("KMGT"))

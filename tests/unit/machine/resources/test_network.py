@@ -7,7 +7,7 @@ import pytest
 
 from etude.errors import InputError, MachineRefuses
 from etude.machine.resources import ledger as ledgers
-from etude.machine.resources import network, undo_steps
+from etude.machine.resources import network
 from etude.machine.resources.ledger import Ledger
 from etude.machine.resources.network import HANDLE, Network
 from etude.machine.resources.resource import Setting
@@ -34,7 +34,7 @@ class Machine:
 
 def on(monkeypatch: pytest.MonkeyPatch, *qdiscs: dict[str, Any]) -> Machine:
     machine = Machine(*qdiscs)
-    for module in (ledgers, network, undo_steps):
+    for module in (ledgers, network):
         monkeypatch.setattr(module, "tool", machine.tool)
     return machine
 
@@ -72,13 +72,13 @@ def test_an_interface_that_is_shaped_already_is_left_alone(monkeypatch, ledger: 
 @pytest.mark.parametrize(("handle", "removed"), [(HANDLE, True), ("1:", False), ("0:", False)])
 def test_only_our_discipline_is_removed(monkeypatch, handle: str, removed: bool) -> None:
     machine = on(monkeypatch, {"kind": "tbf", "handle": handle, "root": True})
-    undo_steps.remove_qdisc("eth0", "", HANDLE)
+    ledgers.remove_qdisc("eth0", "", HANDLE)
     assert machine.changes() == (["tc qdisc del dev eth0 root"] if removed else [])
 
 
 def test_a_namespace_that_is_gone_took_the_discipline_with_it(monkeypatch) -> None:
     machine = on(monkeypatch)
-    undo_steps.remove_qdisc("eth0", "/run/netns/gone", HANDLE)
+    ledgers.remove_qdisc("eth0", "/run/netns/gone", HANDLE)
     assert machine.changes() == []
 
 

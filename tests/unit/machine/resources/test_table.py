@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import InputError
-from etude.machine.resources.io_limit import Io
 from etude.machine.resources.network import Network
 from etude.machine.resources.resource import Resource
-from etude.machine.resources.table import KINDS, Cpus, Hook, check_levels, resource_of
+from etude.machine.resources.table import KINDS, Cpus, Hook, Io, check_levels, resource_of
 from etude.machine.resources.volume import Volume
 
 WHERE = "s.toml: [factor.x]"

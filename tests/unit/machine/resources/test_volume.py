@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from etude.errors import InputError, MachineRefuses
+from etude.machine.resources import ledger, volume
 from etude.machine.resources import ledger as ledgers
-from etude.machine.resources import undo_steps, volume
 from etude.machine.resources.ledger import Ledger
 from etude.machine.resources.resource import Setting
 from etude.machine.resources.volume import Volume, file_system_lacking, md_lacking, reason_in_use
@@ -23,7 +23,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return f"/dev/loop{len(lines)}\n" if words[0] == "losetup" else ""
 
     monkeypatch.setattr(ledgers, "tool", tool)
-    monkeypatch.setattr(undo_steps, "tool", tool)
+    monkeypatch.setattr(ledger, "tool", tool)
     monkeypatch.setattr(volume, "reason_in_use", lambda path: None)
     return lines
 
@@ -43,7 +43,7 @@ def test_disks_are_striped_by_md(said: list[str], ledger: Ledger, tmp_path: Path
 def test_an_md_is_stopped_and_its_marks_are_taken_off(said: list[str], tmp_path: Path) -> None:
     array = tmp_path / "md"
     array.touch()
-    undo_steps.stop_md(str(array), ["/dev/x", "/dev/y"])
+    ledger.stop_md(str(array), ["/dev/x", "/dev/y"])
     assert said == [
         f"mdadm --stop {array}",
         "mdadm --zero-superblock --force /dev/x",
