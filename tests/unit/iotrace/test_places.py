@@ -37,6 +37,7 @@ def at(offset: int, descriptor: int = 3) -> str:
         ([OPEN, "pwritev2(3, [], 1, 50, RWF_APPEND) = 10"], [True]),
         ([OPEN, "sendfile(1, 3, NULL, 10) = 10", at(10)], [False]),
         ([OPEN, "sendfile(1, 3, NULL, 10) = 10", READ, at(20)], [False, True]),
+        (['sendto(1, "x", 10, 0, NULL, 0) = 10', 'write(1, "x"..., 10) = 10'], [True]),  # a send has no place
         (["socket(AF_UNIX, SOCK_STREAM, 0) = 3", READ], []),
         (["pipe([3, 4]) = 0", READ], []),
         ([OPEN, "close(3) = 0", OPEN, READ], [True]),
