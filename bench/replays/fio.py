@@ -22,9 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.iotrace.calls import READS
-from etude.iotrace.files import files_of, processes_of
-from etude.iotrace.profile import transfers
+from etude.iotrace.profile import READS, among, transfers
 from etude.iotrace.reader import Trace, Whole, read_trace
 from replays.programs import Size, Workload, tar
 from replays.steps import Place, made_roll, original, printed, recorder, replayed, settle
@@ -95,12 +93,11 @@ class Moved:
 
 
 def moved(trace: Trace) -> Moved:
-    files = files_of(trace, processes_of(trace))
-    rows, begins, ends = transfers(trace, files)
-    order = np.argsort(trace.start_ns[rows], kind="stable")
-    rows, begins, ends = rows[order], begins[order], ends[order]
-    reading = np.isin(trace.call[rows], [n for n, name in enumerate(trace.names) if name in READS])
-    paths = [files.names[file] for file in files.file[rows].tolist()]
+    rows = transfers(trace)
+    rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
+    begins, reading = trace.place[rows], among(trace, READS)[rows]
+    ends = begins + trace.result[rows]
+    paths = [trace.files[file] for file in trace.file[rows].tolist()]
     return Moved(trace.start_ns[rows], paths, reading, begins, ends)
 
 

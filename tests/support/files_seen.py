@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from etude.iotrace.files import files_of, processes_of
 from etude.iotrace.reader import Trace
 from support.seen import Operation, Seen, collect
 
@@ -85,7 +84,6 @@ def complete(trace: Trace) -> None:
 def calls_of(trace: Trace) -> Iterator[Call]:
     """Its calls on files, in the order in which they began."""
     names = list(trace.names)
-    files = files_of(trace, processes_of(trace))
     rows = np.flatnonzero(
         np.isin(trace.call, [code for code, name in enumerate(names) if name in ABOUT_FILES])
     )
@@ -95,7 +93,7 @@ def calls_of(trace: Trace) -> Iterator[Call]:
         trace.start_ns[rows].tolist(),
         trace.thread[rows].tolist(),
         [names[code] for code in trace.call[rows].tolist()],
-        [files.names[place] for place in files.file[rows].tolist()],
+        [trace.files[place] for place in trace.file[rows].tolist()],
         zip(*(column[rows].tolist() for column in trace.arguments), strict=True),
         trace.result[rows].tolist(),
     )

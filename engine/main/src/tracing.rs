@@ -24,7 +24,12 @@ enum Verb {
     /// Each call as a line: interval, call, result, duration
     Events { trace: PathBuf },
     /// The calls as columns into standard output, which must be a file
-    Columns { trace: PathBuf },
+    Columns {
+        /// Of the trace of a replay: only what it played
+        #[arg(long)]
+        replayed: bool,
+        trace: PathBuf,
+    },
     /// A new trace from what strace -f -ttt -T wrote
     Import { text: PathBuf, trace: PathBuf },
 }
@@ -34,7 +39,7 @@ pub fn trace(arguments: impl Iterator<Item = OsString>) -> u8 {
     etude_options::run(PROGRAM, arguments, |options: Options| {
         let done = match &options.verb {
             Verb::Events { trace } => etude_script::events(trace),
-            Verb::Columns { trace } => columns(trace),
+            Verb::Columns { replayed, trace } => columns(trace, *replayed),
             Verb::Import { text, trace } => import(text, trace),
         };
         done.map_or_else(
@@ -47,10 +52,10 @@ pub fn trace(arguments: impl Iterator<Item = OsString>) -> u8 {
     })
 }
 
-fn columns(path: &Path) -> Result<(), Failed> {
+fn columns(path: &Path, replayed: bool) -> Result<(), Failed> {
     let out = io::stdout().as_fd().try_clone_to_owned().map(File::from);
     let out = out.map_err(|error| (error.to_string(), 5))?;
-    etude_trace::columns(path, out).map_err(|error| (format!("{}: {error}", path.display()), 3))
+    etude_trace::columns(path, out, replayed).map_err(|error| (format!("{}: {error}", path.display()), 3))
 }
 
 fn import(text: &Path, trace: &Path) -> Result<(), Failed> {

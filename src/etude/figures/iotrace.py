@@ -8,8 +8,7 @@ import numpy as np
 
 from etude.figures.data import Axis, Curve, Figure, Panel, Point
 from etude.figures.style import COLOURS
-from etude.iotrace.calls import BOTH, READS, WRITES
-from etude.iotrace.profile import Profile, cumulative_s
+from etude.iotrace.profile import BOTH, READS, WRITES, Profile, cumulative_s
 from etude.units.formatting import scale_of
 
 POINTS = 1000

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
-from etude.iotrace.calls import BOTH, READS, WRITES
-from etude.iotrace.profile import FileProfile, Profile
+from etude.iotrace.profile import BOTH, READS, WRITES, FileProfile, Profile
 from etude.iotrace.reader import text_bytes
 
 

@@ -9,9 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.iotrace.calls import BOTH, COUNTED_IN_MESSAGES, IN_ORDER, PLACED, READS, WRITES
-from etude.iotrace.files import Files, files_of, processes_of
 from etude.iotrace.reader import Trace, Whole
+
+_FILE_READS = ("read", "readv", "pread64", "preadv", "preadv2")
+_FILE_WRITES = ("write", "writev", "pwrite64", "pwritev", "pwritev2")
+READS = (*_FILE_READS, "recvfrom", "recvmsg", "recvmmsg")
+WRITES = (*_FILE_WRITES, "sendto", "sendmsg", "sendmmsg")
+BOTH = ("sendfile", "copy_file_range", "splice", "tee", "vmsplice")
+"""Calls that move bytes from one descriptor to another: they are read and written."""
+_COUNTED_IN_MESSAGES = ("recvmmsg", "sendmmsg")
+"""Their results are no bytes."""
 
 Floats = NDArray[np.float64]
 
@@ -46,67 +53,35 @@ def covered(start_ns: Whole, duration_ns: Whole) -> tuple[Whole, Whole]:
 Flags = NDArray[np.bool_]
 
 
-def sequential(trace: Trace, files: Files) -> tuple[Flags, Flags]:
+def sequential(trace: Trace) -> tuple[Flags, Flags]:
     """For each call: whether it is judged, and whether it is sequential; shapes (events,).
 
     Judged are `transfers`. One is sequential if it begins where the transfer before it by the same opening ended, the
     first where the file begins; an appending write always is.
     """
-    rows, begins, ends = transfers(trace, files)
+    rows = transfers(trace)
+    openings, ends = trace.opening[rows], trace.place[rows] + trace.result[rows]
+    expected = np.zeros(rows.size, np.int64)
+    expected[1:] = np.where(openings[1:] == openings[:-1], ends[:-1], 0)
     judged = np.zeros(trace.events, bool)
     judged[rows] = True
-    openings = files.opening[rows]
-    first = np.ones(rows.size, bool)
-    first[1:] = openings[1:] != openings[:-1]
-    expected = np.zeros(rows.size, np.int64)
-    expected[1:] = ends[:-1]
-    expected[first] = 0
-    found = np.zeros(trace.events, bool)
-    found[rows] = begins == expected
-    codes = [code for code, name in enumerate(trace.names) if name in WRITES]
-    found |= judged & files.appends[files.opening] & np.isin(trace.call, codes)
+    found = judged & trace.appends
+    found[rows] |= trace.place[rows] == expected
     return judged, found
 
 
-def transfers(trace: Trace, files: Files) -> tuple[Whole, Whole, Whole]:
+def transfers(trace: Trace) -> Whole:
     """Calls of the read and write families that moved at least one byte by a known descriptor of no pipe and no socket:
-    their rows, by opening and time, and at which bytes of the file they began and ended.
-
-    An appending write is placed as if the file had been empty.
-    """
-    codes = {name: code for code, name in enumerate(trace.names)}
-
-    def among(names: tuple[str, ...]) -> Flags:
-        found: Flags = np.isin(trace.call, [codes[name] for name in names if name in codes])
-        return found
-
-    placed = among(PLACED) & (trace.arguments[3] >= 0)
-    ordered = among(IN_ORDER) | (among(PLACED) & ~placed)
-    known = (files.opening > 0) & ~files.streams[files.opening]
-    judged = known & (placed | ordered) & (trace.result > 0)
-    seeks = known & (trace.call == codes.get("lseek", 0)) & (trace.result >= 0)
-    rows = np.flatnonzero(judged | seeks)
-    rows = rows[np.lexsort((trace.start_ns[rows], files.opening[rows]))]
-    begins, ends = _places(trace, files.opening[rows], rows, placed, ordered, seeks)
-    moves = judged[rows]
-    return rows[moves], begins[moves], ends[moves]
+    their rows, by opening and time."""
+    rows = np.flatnonzero(among(trace, (*_FILE_READS, *_FILE_WRITES)) & (trace.place >= 0))
+    found: Whole = rows[np.lexsort((trace.start_ns[rows], trace.opening[rows]))]
+    return found
 
 
-def _places(
-    trace: Trace, openings: Whole, rows: Whole, placed: Flags, ordered: Flags, seeks: Flags
-) -> tuple[Whole, Whole]:
-    """Begin and end offset of each of these calls, B; `rows` by opening and time."""
-    result = trace.result[rows]
-    own = np.where(ordered[rows], result, 0)
-    before = np.cumsum(own) - own
-    starts = np.ones(rows.size, bool)
-    starts[1:] = openings[1:] != openings[:-1]
-    seek = seeks[rows]
-    # What a file's own place follows from: the beginning of the opening, or the last seek.
-    base = np.maximum.accumulate(np.where(starts | seek, np.arange(rows.size), 0))
-    begins = np.where(seek[base], result[base], 0) + before - before[base]
-    begins = np.where(placed[rows], trace.arguments[3][rows], begins)
-    return begins, begins + result
+def among(trace: Trace, names: Sequence[str]) -> Flags:
+    """True for the calls of these names; shape (events,)."""
+    found: Flags = np.array([name in names for name in trace.names], bool)[trace.call]
+    return found
 
 
 PARTS = 100
@@ -242,8 +217,6 @@ class _Rows:
     """Arrays that all parts of a profile share; shape (events,)."""
 
     trace: Trace
-    files: Files
-    process: Whole
     reads: NDArray[np.bool_]
     writes: NDArray[np.bool_]
     failed: NDArray[np.bool_]
@@ -280,23 +253,11 @@ def profile_of(trace: Trace) -> Profile:
 
 
 def _rows(trace: Trace) -> _Rows:
-    process = processes_of(trace)
-    files = files_of(trace, process)
-    codes = {name: code for code, name in enumerate(trace.names)}
-
-    def among(names: Sequence[str]) -> NDArray[np.bool_]:
-        table = np.zeros(len(trace.names), bool)
-        table[[codes[name] for name in names if name in codes]] = True
-        found: NDArray[np.bool_] = table[trace.call]
-        return found
-
-    reads, writes = among((*READS, *BOTH)), among((*WRITES, *BOTH))
-    in_bytes = (reads | writes) & ~among(COUNTED_IN_MESSAGES)
-    judged, found = sequential(trace, files)
+    reads, writes = among(trace, (*READS, *BOTH)), among(trace, (*WRITES, *BOTH))
+    in_bytes = (reads | writes) & ~among(trace, _COUNTED_IN_MESSAGES)
+    judged, found = sequential(trace)
     return _Rows(
         trace=trace,
-        files=files,
-        process=process,
         reads=reads,
         writes=writes,
         failed=(trace.result < 0) & (trace.result >= _LAST_ERROR),
@@ -364,7 +325,7 @@ def _transfers(rows: _Rows, which: NDArray[np.bool_]) -> Transfers:
 
 def _files(rows: _Rows) -> Iterator[FileProfile]:
     """Those that calls were about, and those that others read from."""
-    file, source, names = rows.files.file, rows.files.source, rows.files.names
+    file, source, names = rows.trace.file, rows.trace.source, rows.trace.files
     most = len(names)
     count = np.bincount(file, minlength=most)
     errors = _sums(file, rows.failed, most)
@@ -403,7 +364,7 @@ def _processes(rows: _Rows) -> Iterator[ProcessProfile]:
     # After an exec a thread has a new number, and still its old id.
     threads = {(each["process"], each["tid"]) for each in trace.meta if each.get("what") == "thread"}
     for process, life in sorted(said.items(), key=lambda each: each[1]["at_ns"]):
-        mine = rows.process == process
+        mine = trace.process == process
         _, lasting = covered(trace.start_ns[mine], trace.duration_ns[mine])
         end = ended.get(process)
         yield ProcessProfile(

@@ -11,6 +11,7 @@ import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from etude.errors import InputError, MachineRefuses
 from etude.limits import limit_reached
 from etude.program import engine_path
 
-VERSION = 1
+VERSION = 2
 _MAGIC = b"etudeevc"
 WORDS = 6
 """Arguments of a call."""
@@ -51,6 +52,20 @@ class Trace:
     """Place of its name in `names`."""
     texts: tuple[Codes, Codes]
     """Codes of the first and second text of each call; 0 is none."""
+    process: Codes
+    file: Codes
+    """Place in `files` of what each call is about."""
+    source: Codes
+    """File that each call reads from, where that is another one; else `file`."""
+    opening: Codes
+    """Opening (open file description) of each call: copied descriptors share one; 0 if it is not known."""
+    place: Whole
+    """Byte of the file at which a transfer begins; -1 for all that is none, or has no place there: a pipe, a socket."""
+    appends: NDArray[np.bool_]
+    """True for a write to the end of its file. Its place is that of a file that was empty."""
+    files: Sequence[str]
+    """Paths as far as they are known; in brackets what is no file, or of which only the descriptor is known. The first
+    is empty, and stands for none."""
     names: Sequence[str]
     """Calls as the kernel calls them, by code; that of 0 is empty."""
     header: Mapping[str, Any]
@@ -86,6 +101,12 @@ class Trace:
             thread=self.thread[kept],
             call=self.call[kept],
             texts=(first[kept], second[kept]),
+            process=self.process[kept],
+            file=self.file[kept],
+            source=self.source[kept],
+            opening=self.opening[kept],
+            place=self.place[kept],
+            appends=self.appends[kept],
         )
 
     def text(self, code: int) -> bytes:
@@ -95,8 +116,10 @@ class Trace:
         return self._bytes[int(self._ends[code - 1]) : int(self._ends[code])].tobytes()
 
 
-def read_trace(path: Path, *, partial: bool = False) -> Trace:
+def read_trace(path: Path, *, partial: bool = False, replayed: bool = False) -> Trace:
     """The calls of a trace; with `partial` also those before the place at which it is cut short or damaged.
+
+    `replayed`: of the trace of a replay only what it played, with times since then and names from the replay's root.
 
     Raises:
         InputError: it cannot be read, is no trace, of another version, or, without `partial`, cut short or damaged.
@@ -106,7 +129,8 @@ def read_trace(path: Path, *, partial: bool = False) -> Trace:
         raise InputError(f"{path!s:.200}: cannot be read: a zero byte in its name")
     name = os.fspath(path)
     try:
-        index, buffer = engine_columns(["trace", "columns", "--", name], _MAGIC, VERSION, "traces")
+        words = ["trace", "columns", *(["--replayed"] if replayed else []), "--", name]
+        index, buffer = engine_columns(words, _MAGIC, VERSION, "traces")
     except InputError as error:
         raise InputError(_without_repeats(str(error), name)) from None
     why = _partial(index, name)
@@ -164,13 +188,18 @@ def _size_bytes(path: Path, why: str) -> int:
         raise InputError(f"{path}: {error.strerror}") from None
 
 
+def _files(ends: NDArray[np.uint64], names: NDArray[np.uint8]) -> list[str]:
+    every, places = names.tobytes(), ends.tolist()
+    return [every[begin:end].decode("utf-8", "backslashreplace") for begin, end in pairwise(places)]
+
+
 def _trace(path: Path, buffer: mmap.mmap, index: Mapping[str, Any], why: str) -> Trace:
-    rows, texts = index["events"], index["texts"]
+    rows, lists = index["events"], {f"{name}_at": index[name] + 1 for name in ("texts", "names")}
     found: dict[str, NDArray[Any]] = {}
     for place in index["columns"]:
-        many = {"texts_at": texts + 1}.get(place["name"], rows)
-        if place["name"] == "texts":
-            many = int(found["texts_at"][-1])
+        many = lists.get(place["name"], rows)
+        if f"{place['name']}_at" in found:
+            many = int(found[f"{place['name']}_at"][-1])
         found[place["name"]] = np.frombuffer(buffer, place["kind"], many, place["at"])
     return Trace(
         path=path,
@@ -181,6 +210,13 @@ def _trace(path: Path, buffer: mmap.mmap, index: Mapping[str, Any], why: str) ->
         thread=found["thread"],
         call=found["call"],
         texts=(found["text0"], found["text1"]),
+        process=found["process"],
+        file=found["file"],
+        source=found["source"],
+        opening=found["opening"],
+        place=found["place"] - 1,
+        appends=found["appends"].astype(bool),
+        files=_files(found["names_at"], found["names"]),
         names=index["calls"],
         header=index["header"],
         meta=index["meta"],

@@ -108,7 +108,7 @@ def test_units_and_their_triggers_stop_and_run_again(guest: Machine) -> None:
 
 def test_a_service_that_does_not_stop_is_bounded_and_undone(guest: Machine) -> None:
     before = states(guest)
-    patience = "import etude.machine.quiet.machine as machine; machine.TOOL_S = 4.0"
+    patience = "import etude.machine.quiet.operation as operation; operation.TOOL_S = 4.0"
     program = f"{patience}; from etude.cli.main import main; main(['quiet', 'on', 'aslr', 'services=cron,stubborn'])"
     answer = guest.run(f'/opt/etude/bin/python -c "{program}"', within_s=300)
     assert "systemctl stop stubborn.service" in answer.err

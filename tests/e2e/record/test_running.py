@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from etude.iotrace.files import files_of, processes_of
 from etude.program import engine_path
 from support.recordings import NOBODY, Recorded, calls, compile_c, complete, everybodys
 
@@ -111,10 +110,8 @@ def test_a_running_process_is_recorded_to_its_end(data: Path, tmp_path: Path) ->
     assert {each["thread"] for each in trace.meta if each["what"] == "counters"} >= set(range(5))
     [descriptors] = [each for each in trace.meta if each["what"] == "descriptors"]
     assert str(data) in [each["path"] for each in descriptors["open"]]
-    processes = processes_of(trace)
-    files = files_of(trace, processes)
-    reads = (trace.call == list(trace.names).index("pread64")) & (processes == 0)
-    assert {files.names[place] for place in files.file[reads].tolist()} == {str(data)}
+    reads = (trace.call == list(trace.names).index("pread64")) & (trace.process == 0)
+    assert {trace.files[place] for place in trace.file[reads].tolist()} == {str(data)}
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -1,14 +1,9 @@
-"""Which file a call is about: descriptors through open, dup, fork, exec and close."""
+"""Files of calls in the columns of the engine: descriptors through open, dup, fork, exec and close."""
 
 from __future__ import annotations
 
-import tracemalloc
-from dataclasses import replace
-
-import numpy as np
 import pytest
 
-from etude.iotrace.files import files_of, processes_of
 from etude.iotrace.reader import Trace
 from support.traces import Make
 
@@ -30,8 +25,7 @@ def lines(*calls: str) -> str:
 
 
 def names(trace: Trace) -> list[str]:
-    files = files_of(trace, processes_of(trace))
-    return [files.names[place] for place in files.file]
+    return [trace.files[place] for place in trace.file]
 
 
 def opened(path: str, descriptor: int, flags: str = "O_RDONLY") -> str:
@@ -60,22 +54,21 @@ def test_standard_descriptors_and_unknown_ones_are_named_as_such(make: Make) -> 
 )
 def test_a_copied_descriptor_is_the_same_file_and_opening(make: Make, copy: str) -> None:
     trace = make(lines(BEGIN, opened("/a", 3), f"1 {copy} <0.000010>", "1 close(3) = 0 <0.000010>", read(5)))
-    files = files_of(trace, processes_of(trace))
-    assert files.names[files.file[-1]] == "/a"
-    assert files.opening[-1] == files.opening[2] != 0
+    assert names(trace)[-1] == "/a"
+    assert trace.opening[-1] == trace.opening[2] != 0
 
 
 def test_a_child_has_what_its_parent_had_and_then_its_own(make: Make) -> None:
     other = '2 openat(AT_FDCWD, "/b", O_RDONLY) = 3 <0.000010>'
     closed = "2 close(3) = 0 <0.000010>"
     trace = make(lines(BEGIN, opened("/a", 3), f"1 {FORK}", read(3, 2), closed, other, read(3, 2), read(3)))
-    by_process = sorted(zip(processes_of(trace).tolist(), names(trace), strict=True))
+    by_process = sorted(zip(trace.process.tolist(), names(trace), strict=True))
     assert by_process == [(0, "/a"), (0, "/a"), (1, "/a"), (1, "/a"), (1, "/b"), (1, "/b")]
 
 
 def test_a_thread_shares_descriptors(make: Make) -> None:
     trace = make(lines(BEGIN, f"1 {THREAD}", opened("/a", 3), read(3, 2)))
-    assert set(processes_of(trace).tolist()) == {0}
+    assert set(trace.process.tolist()) == {0}
     assert names(trace) == ["/a", "/a"]
 
 
@@ -115,15 +108,6 @@ def test_paths_begin_at_the_directory_of_the_process_or_at_a_descriptor(make: Ma
     ]
 
 
-def test_a_path_that_was_not_recorded_is_that_of_the_directory(make: Make) -> None:
-    trace = make(
-        lines(BEGIN, opened("/a", 3), '1 newfstatat(3, "", 0x7ffe00000000, AT_EMPTY_PATH) = 0 <0.000010>')
-    )
-    texts = trace.texts[0].copy()
-    texts[-1] = 0
-    assert names(replace(trace, texts=(texts, trace.texts[1]))) == ["/a", "/a"]
-
-
 def test_a_close_that_takes_long_does_not_hide_what_is_opened_meanwhile(make: Make) -> None:
     text = lines(BEGIN, f"1 {THREAD}", opened("/a", 3)) + (
         "1 1.010000 close(3) = 0 <0.005000>\n"
@@ -138,56 +122,4 @@ def test_a_close_that_takes_long_does_not_hide_what_is_opened_meanwhile(make: Ma
 def test_what_is_copied_between_descriptors_has_a_source(make: Make) -> None:
     calls = [BEGIN, opened("/a", 3), opened("/b", 4), "1 sendfile(4, 3, NULL, 10) = 10 <0.000010>"]
     trace = make(lines(*calls))
-    files = files_of(trace, processes_of(trace))
-    assert (files.names[files.file[-1]], files.names[files.source[-1]]) == ("/b", "/a")
-
-
-def test_every_call_of_the_engine_is_known_here_or_about_no_file(make: Make) -> None:
-    from etude.iotrace.calls import SUBJECTS
-
-    about_none = {
-        *(
-            "",
-            "close_range",
-            "sync",
-            "munmap",
-            "msync",
-            "mremap",
-            "mprotect",
-            "madvise",
-            "brk",
-            "io_setup",
-            "getcwd",
-        ),
-        *(
-            "io_submit",
-            "io_getevents",
-            "io_pgetevents",
-            "io_destroy",
-            "io_uring_setup",
-            "socket",
-            "socketpair",
-        ),
-        *("sqe_other", "iocb_other", "cqe", "io_event", "futex"),
-        *("pipe", "pipe2", "memfd_create", "eventfd2", "name_to_handle_at", "open_by_handle_at"),
-    }
-    known = set(make(lines(BEGIN, read(0))).names)
-    assert known - set(SUBJECTS) <= about_none
-    assert set(SUBJECTS) <= known
-
-
-def test_numbers_of_threads_and_processes_may_be_as_high_as_they_can_be(make: Make) -> None:
-    trace = make(lines(BEGIN, opened("/a", 3), read(3)))
-    high = 2**32 - 2
-    meta = [
-        {key: high if key in ("thread", "process") else value for key, value in each.items()}
-        for each in trace.meta
-    ]
-    trace = replace(trace, thread=np.full(trace.events, high, np.uint32), meta=meta)
-    tracemalloc.start()
-    try:
-        assert names(trace) == ["/a", "/a"]
-        assert set(processes_of(trace).tolist()) == {high}
-        assert tracemalloc.get_traced_memory()[1] < 1_000_000
-    finally:
-        tracemalloc.stop()
+    assert (trace.files[trace.file[-1]], trace.files[trace.source[-1]]) == ("/b", "/a")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from etude.iotrace.files import files_of, processes_of
 from etude.iotrace.profile import sequential
 from support.traces import Make
 
@@ -31,6 +30,14 @@ def at(offset: int, descriptor: int = 3) -> str:
         ([APPENDING, WRITE, "lseek(3, 0, SEEK_SET) = 0", WRITE], [True, True]),
         ([OPEN, 'read(3, "", 10) = 0', READ], [True]),  # what moves nothing is not judged
         ([OPEN, "read(3, 0x7ffe00000000, 10) = -1 EIO (Input/output error)", READ], [True]),
+        (
+            [OPEN, WRITE, "fcntl(3, F_SETFL, O_RDWR|O_APPEND) = 0", "lseek(3, 0, SEEK_SET) = 0", WRITE, READ],
+            [True] * 3,
+        ),
+        ([OPEN, "pwritev2(3, [], 1, 50, RWF_APPEND) = 10"], [True]),
+        ([OPEN, "sendfile(1, 3, NULL, 10) = 10", at(10)], [False]),
+        ([OPEN, "sendfile(1, 3, NULL, 10) = 10", READ, at(20)], [False, True]),
+        (['sendto(1, "x", 10, 0, NULL, 0) = 10', 'write(1, "x"..., 10) = 10'], [True]),  # a send has no place
         (["socket(AF_UNIX, SOCK_STREAM, 0) = 3", READ], []),
         (["pipe([3, 4]) = 0", READ], []),
         ([OPEN, "close(3) = 0", OPEN, READ], [True]),
@@ -42,5 +49,5 @@ def test_a_transfer_is_sequential_where_the_one_before_ended(
 ) -> None:
     lines = ['execve("/bin/x", ["x"], 0x7ffe00000000 /* 9 vars */) = 0', *calls]
     trace = make("".join(f"1 {1 + n / 1000:.6f} {line} <0.000010>\n" for n, line in enumerate(lines)))
-    judged, found = sequential(trace, files_of(trace, processes_of(trace)))
+    judged, found = sequential(trace)
     assert found[judged].tolist() == expected

@@ -108,7 +108,11 @@ def test_a_trace_without_calls_is_a_profile_of_nothing(copied: Profile) -> None:
     none = replace(
         trace,
         **{
-            name: getattr(trace, name)[:0] for name in ("start_ns", "duration_ns", "result", "thread", "call")
+            name: getattr(trace, name)[:0]
+            for name in (
+                *("start_ns", "duration_ns", "result", "thread", "call"),
+                *("process", "file", "source", "opening", "place", "appends"),
+            )
         },
         arguments=tuple(column[:0] for column in trace.arguments),
         texts=tuple(column[:0] for column in trace.texts),

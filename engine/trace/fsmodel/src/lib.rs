@@ -1,7 +1,7 @@
 //! One model of what system calls do to descriptors, working directories, names, links and sizes.
 //!
 //! [`descriptor_change`], [`name_change`], [`size_change`] and [`ends`] say what one call did, by its row (`rows.rs`);
-//! they need no state. [`Table`] holds the descriptors of a process, [`resolve`] leads a path through links, and [`Model`]
+//! they need no state; nor does [`subject`], which file a call is about. [`Table`] holds the descriptors of a process, [`resolve`] leads a path through links, and [`Model`]
 //! holds all that calls find and change. Calls are given with their results: the model predicts no error.
 //!
 //! It depends on `calls`, the table of what arguments are, and is therefore among `engine/trace` and not in `engine/core`.
@@ -17,6 +17,7 @@ mod names;
 mod paths;
 mod requests;
 mod rows;
+mod subject;
 mod table;
 
 pub use changes::{
@@ -27,7 +28,8 @@ pub use data::from_positions;
 pub use done::Done;
 pub use model::{Description, Effect, End, Model, Moved, Opened, Process};
 pub use names::{Names, Node, NodeId, NodeKind, ROOT, unknown_file};
-pub use paths::{EMPTY, SLASH, directory_of, key, moved, named, resolve};
+pub use paths::{EMPTY, SLASH, directory_of, key, moved, named, resolve, written};
 pub use requests::Requests;
 pub use rows::Opens;
+pub use subject::{Subject, subject};
 pub use table::{Closed, Reuse, Slot, Table};

@@ -52,6 +52,23 @@ pub fn resolve(
     at
 }
 
+/// A path as it is written, from a directory whose own path may be relative: links are not followed, and a `..` above
+/// the beginning of a relative path stays.
+pub fn written(base: &[u8], path: &[u8]) -> Vec<u8> {
+    if path.starts_with(b"/") || base.starts_with(b"/") {
+        return resolve(SLASH, base, path, false, |_, _| None);
+    }
+    let mut parts: Vec<&[u8]> = Vec::new();
+    for component in base.split(|byte| *byte == b'/').chain(path.split(|byte| *byte == b'/')) {
+        match component {
+            b"" | b"." => {}
+            b".." if parts.last().is_some_and(|last| *last != b"..") => drop(parts.pop()),
+            name => parts.push(name),
+        }
+    }
+    if parts.is_empty() { b".".to_vec() } else { parts.join(&b'/') }
+}
+
 /// Goes on from a path by one component of another.
 pub fn append(root: &[u8], path: &mut Vec<u8>, component: &[u8]) {
     match component {
@@ -130,6 +147,22 @@ mod tests {
             let link = |path: &[u8], last| link(&[b"/", path].concat(), last);
             let found = resolve(EMPTY, &base.as_bytes()[1..], path.as_bytes(), follow, link);
             assert_eq!(String::from_utf8_lossy(&found), to[1..], "{base} {path}");
+        }
+    }
+
+    #[test]
+    fn a_path_as_it_is_written_begins_where_its_directory_does() {
+        for (base, path, expected) in [
+            ("/a", "b/./../c//d/", "/a/c/d"),
+            ("/a", "//b", "/b"),
+            ("/", "../..", "/"),
+            (".", "./x", "x"),
+            (".", "../../x/../y", "../../y"),
+            ("x", "..", "."),
+            ("", "x", "x"),
+        ] {
+            let found = written(base.as_bytes(), path.as_bytes());
+            assert_eq!(String::from_utf8_lossy(&found), expected, "{base} {path}");
         }
     }
 

@@ -3,12 +3,13 @@
 //!
 //! `frame.rs` is the file's outer form, `chunk.rs` how events become a few bytes each; `order.rs` puts those of several
 //! threads in order of time; `print.rs`, `columns.rs` and `import.rs` are what becomes of a trace, and where one can
-//! come from.
+//! come from; `files.rs` says which file each event is about, `window.rs` what of a recorded replay is replayed.
 
 mod chunk;
 mod columns;
 mod dictionary;
 mod event;
+mod files;
 mod frame;
 pub mod import;
 mod meta;
@@ -18,6 +19,7 @@ mod print;
 mod reader;
 mod scheduling;
 mod varint;
+mod window;
 pub mod words;
 mod writer;
 

@@ -166,3 +166,18 @@ pub(crate) fn chunks(path: &Path) -> Result<Vec<Head>, Error> {
     }
     Ok(heads)
 }
+
+/// The notes of a trace, without its events. What is damaged ends the list, as above.
+pub(crate) fn notes(path: &Path) -> Result<Vec<Meta>, Error> {
+    let mut frames = Frames::open(path)?;
+    let (mut notes, mut payload) = (Vec::new(), Vec::new());
+    while let Ok(Next::Frame(kind)) = frames.read(&mut payload) {
+        if kind == META {
+            match noted(kind, &payload) {
+                Ok(Frame::Meta(note)) => notes.push(note),
+                _ => break,
+            }
+        }
+    }
+    Ok(notes)
+}

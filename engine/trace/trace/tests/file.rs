@@ -79,7 +79,7 @@ proptest! {
         prop_assert_ne!(read(&file.0).3, Ok(Ending::Whole));
         let _ = etude_trace::print(&file.0, &mut Vec::new());
         let columns = Scratch::new("any-columns");
-        let _ = etude_trace::columns(&file.0, File::create(&columns.0).unwrap());
+        let _ = etude_trace::columns(&file.0, File::create(&columns.0).unwrap(), true);
     }
 }
 

@@ -49,7 +49,7 @@ proptest! {
     fn columns_hold_what_the_events_hold(chunks in vec((0..4_u32, vec(any_event(), 1..60)), 0..4)) {
         let (file, out) = (Scratch::new("trace"), Scratch::new("columns"));
         write(&file.0, &chunks);
-        etude_trace::columns(&file.0, File::create(&out.0).unwrap()).unwrap();
+        etude_trace::columns(&file.0, File::create(&out.0).unwrap(), false).unwrap();
         let bytes = std::fs::read(&out.0).unwrap();
         let number = |at: u64, width: u64| {
             let place = at as usize..(at + width) as usize;
@@ -136,7 +136,7 @@ fn columns_of_a_trace_cut_short_say_where_and_those_of_a_damaged_one_what_is_wro
     let whole = std::fs::read(&file.0).unwrap();
     let index = |bytes: &[u8]| {
         std::fs::write(&file.0, bytes).unwrap();
-        etude_trace::columns(&file.0, File::create(&out.0).unwrap()).unwrap();
+        etude_trace::columns(&file.0, File::create(&out.0).unwrap(), false).unwrap();
         let bytes = std::fs::read(&out.0).unwrap();
         let at = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
         serde_json::from_slice::<Value>(&bytes[at(16)..at(16) + at(24)]).unwrap()

@@ -16,7 +16,6 @@ from etude.iotrace.comparison_document import beside_document
 from etude.iotrace.document import document
 from etude.iotrace.profile import Profile, profile_of
 from etude.iotrace.reader import read_trace
-from etude.iotrace.replay_window import replay_window
 from etude.present.sections.profile import profile_blocks
 from etude.present.sections.profile_comparison import comparison_blocks
 from etude.present.to_json import print_json
@@ -67,8 +66,7 @@ def _two(options: argparse.Namespace) -> int:
 
 
 def _profile(path: str, options: argparse.Namespace, *, beside: bool = False) -> Profile:
-    trace = read_trace(Path(path), partial=options.partial)
-    return profile_of(replay_window(trace) if beside else trace)
+    return profile_of(read_trace(Path(path), partial=options.partial, replayed=beside))
 
 
 def _save(figure: Figure, path: str) -> list[str]:

@@ -106,7 +106,7 @@ fn trace(random: &mut Random, seeds: &Seeds, place: &Place) -> Came {
     let path = altered_trace(random, seeds, place);
     if random.one_in(4) {
         let out = std::fs::File::create(place.directory.join("columns")).expect("a file to write");
-        return columns(&path, out).map_or_else(|error| refused(&error), |()| Came::Taken);
+        return columns(&path, out, random.one_in(2)).map_or_else(|error| refused(&error), |()| Came::Taken);
     }
     let printed = print(&path, &mut std::io::sink());
     let mut reader = match Reader::open(&path) {
