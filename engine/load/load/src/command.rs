@@ -11,18 +11,18 @@ use etude_options::Failed;
 
 use crate::exit::{machine, signals};
 use crate::files;
-use crate::http_target::Http;
-use crate::named_workload::Chosen;
+use crate::http::target::Http;
 use crate::nfs::{self, NfsTarget, Prepared};
-use crate::nfs_url::NfsUrl;
+use crate::options::named_workload::Chosen;
+use crate::options::nfs_url::NfsUrl;
+use crate::options::url::Url;
 use crate::options::{Aim, Asked, Format, NfsAsked, Offer, Options, Place, Populate, WorkloadAsked};
-use crate::plan::Plan;
 use crate::poller::raise_open_files;
-use crate::progress::Progress;
+use crate::report::progress::Progress;
+use crate::report::summary::About;
 use crate::roll;
+use crate::run::plan::Plan;
 use crate::run::run_client;
-use crate::summary::About;
-use crate::url::Url;
 
 const PROGRAM: &str = "etude load";
 

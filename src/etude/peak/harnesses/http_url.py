@@ -1,6 +1,6 @@
 """URL of an HTTP server, in the grammar of `etude load --url`.
 
-The engine has the same parser (engine/load/load/src/url.rs); `tests/data/vectors/urls.jsonl` tests both.
+The engine has the same parser (engine/load/load/src/options/url.rs); `tests/data/vectors/urls.jsonl` tests both.
 """
 
 from __future__ import annotations

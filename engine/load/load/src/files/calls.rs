@@ -11,15 +11,15 @@ use etude_clock::{SECOND, monotonic_ns, own_cpu_ns, seconds};
 use etude_launch::sys;
 use etude_workload::Stream;
 
+use crate::file_set::gate::Numbers;
 use crate::files::call::{Caller, Place};
 use crate::files::leader_follower::Thread;
 use crate::files::state::{State, Step};
 use crate::files::wait::Waiter;
-use crate::gate::Numbers;
-use crate::plan::{Plan, Wait};
-use crate::report_line::Line;
-use crate::summary::{About, Summary};
-use crate::tally::Tally;
+use crate::report::Line;
+use crate::report::summary::{About, Summary};
+use crate::report::tally::Tally;
+use crate::run::plan::{Plan, Wait};
 
 /// How often the watcher looks while calls are made: with what counts as overstaying, lateness after a stall is 1 ms at most.
 const LOOK_NS: u64 = 700_000;

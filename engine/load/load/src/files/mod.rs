@@ -23,19 +23,19 @@ use etude_options::Failed;
 use etude_workload::Kind;
 
 use crate::exit::{machine, signals};
+use crate::file_set::gate::Numbers;
+use crate::file_set::incompressible_data::Data;
 use crate::files::call::Place;
 use crate::files::calls::Calls;
 use crate::files::handles::Handles;
 use crate::files::paths::Paths;
 use crate::files::ring::Ring;
-use crate::gate::Numbers;
-use crate::incompressible_data::Data;
-use crate::named_workload::Chosen;
+use crate::options::named_workload::Chosen;
 use crate::options::{FilesAsked, Format, Way};
-use crate::plan::Plan;
 use crate::poller::raise_open_files;
+use crate::report::summary::About;
+use crate::run::plan::Plan;
 use crate::run::{run_client, run_with_report};
-use crate::summary::About;
 
 /// Of files at once, where the process may have so many.
 const MOST_HANDLES: usize = 4096;

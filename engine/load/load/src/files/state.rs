@@ -8,16 +8,16 @@ use std::collections::VecDeque;
 use etude_clock::own_cpu_ns;
 use etude_workload::{Kind, Operation, Stream};
 
+use crate::file_set::gate::{Gate, Numbers};
 use crate::files::call::Errno;
 use crate::files::errno;
 use crate::files::leader_follower::{Ahead, Thread, Turn};
-use crate::gate::{Gate, Numbers};
-use crate::plan::{Load, Plan};
-use crate::report_line::Own;
-use crate::schedule::Schedule;
-use crate::tally::Tally;
-use crate::target::Failure;
-use crate::window::Window;
+use crate::report::Own;
+use crate::report::tally::Tally;
+use crate::run::plan::{Load, Plan};
+use crate::run::schedule::Schedule;
+use crate::run::target::Failure;
+use crate::run::window::Window;
 
 /// A request that was drawn.
 #[derive(Debug, Clone, Copy)]

@@ -4,8 +4,8 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use super::*;
-use crate::distribution::Process;
-use crate::plan::Wait;
+use crate::run::distribution::Process;
+use crate::run::plan::Wait;
 
 fn plan(load: Load, outstanding: usize) -> Plan {
     Plan {

@@ -19,7 +19,7 @@ use self::pass_sequence::Course;
 use self::places::Places;
 use self::scored_roll::piece;
 use crate::options::{Format, RollAsked};
-use crate::plan::Plan;
+use crate::run::plan::Plan;
 use crate::run::run_with_report;
 
 /// Plays it and tells of windows on standard output.
@@ -62,8 +62,8 @@ fn whole_passes(plan: &Plan, pass_ns: u64) -> Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distribution::Process;
-    use crate::plan::{Load, Wait};
+    use crate::run::distribution::Process;
+    use crate::run::plan::{Load, Wait};
 
     #[test]
     fn windows_are_whole_passes_and_no_run_is_longer_than_asked() {

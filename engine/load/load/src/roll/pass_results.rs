@@ -7,12 +7,12 @@ use etude_clock::seconds;
 use etude_replay::{Played, Sums};
 
 use super::scored_roll::Piece;
-use crate::distribution::Process;
-use crate::plan::{Load, Plan, Wait};
-use crate::report_line::{Line, Own};
-use crate::summary::{About, RollAbout, Summary};
-use crate::tally::Tally;
-use crate::target::Failure;
+use crate::report::summary::{About, RollAbout, Summary};
+use crate::report::tally::Tally;
+use crate::report::{Line, Own};
+use crate::run::distribution::Process;
+use crate::run::plan::{Load, Plan, Wait};
+use crate::run::target::Failure;
 
 /// Sends lines of what is new.
 pub(super) struct Telling<'a> {

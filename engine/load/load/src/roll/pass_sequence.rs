@@ -11,10 +11,10 @@ use etude_replay::{Ended, Offered, Pass, Played, Refused};
 use super::pass_results::{Telling, Whole};
 use super::places::Places;
 use super::scored_roll::Piece;
-use crate::plan::Plan;
-use crate::report_line::Line;
-use crate::summary::RollAbout;
-use crate::window::Window;
+use crate::report::Line;
+use crate::report::summary::RollAbout;
+use crate::run::plan::Plan;
+use crate::run::window::Window;
 
 /// A pass's processes are made so long before it begins.
 const AHEAD_NS: u64 = 300_000_000;

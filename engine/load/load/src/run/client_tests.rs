@@ -7,9 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use crate::distribution::Process;
-use crate::http_target::Http;
-use crate::plan::Load;
+use crate::http::target::Http;
+use crate::run::distribution::Process;
+use crate::run::plan::Load;
 
 const MILLI: u64 = 1_000_000;
 

@@ -11,15 +11,15 @@ use std::sync::mpsc::Sender;
 use etude_clock::{monotonic_ns, own_cpu_ns, seconds};
 use etude_launch::sys;
 
-use crate::cpu_demand::wanted_ns;
-use crate::outstanding::UnderWay;
-use crate::plan::{Plan, Wait};
-use crate::report_line::{Line, Own};
-use crate::schedule::Schedule;
-use crate::summary::{About, Summary};
-use crate::tally::Tally;
-use crate::target::{Ended, Failure, Target};
-use crate::window::Window;
+use crate::report::summary::{About, Summary};
+use crate::report::tally::Tally;
+use crate::report::{Line, Own};
+use crate::run::cpu_demand::wanted_ns;
+use crate::run::outstanding::UnderWay;
+use crate::run::plan::{Plan, Wait};
+use crate::run::schedule::Schedule;
+use crate::run::target::{Ended, Failure, Target};
+use crate::run::window::Window;
 
 /// Before an instant a hybrid wait stops sleeping: more than a wake-up takes on an idle machine.
 const SHORTLY_NS: u64 = 60_000;
@@ -308,5 +308,5 @@ fn wake_in_time() {
 }
 
 #[cfg(test)]
-#[path = "driver_tests.rs"]
+#[path = "client_tests.rs"]
 mod tests;

@@ -1,5 +1,14 @@
 //! Runs a load generator to its end, and writes what it reports to standard output.
 
+pub(crate) mod client;
+pub(crate) mod cpu_demand;
+pub(crate) mod distribution;
+pub(crate) mod outstanding;
+pub(crate) mod plan;
+pub(crate) mod schedule;
+pub(crate) mod target;
+pub(crate) mod window;
+
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Sender, channel};
@@ -8,15 +17,15 @@ use std::thread;
 use etude_options::Failed;
 use etude_terminal::{Escaping, Screen};
 
-use crate::driver::Client;
 use crate::exit::machine;
 use crate::options::Format;
-use crate::plan::Plan;
-use crate::report_line::Line;
-use crate::summary::About;
-use crate::target::Target;
-use crate::text_report;
-use crate::window_writer;
+use crate::report::Line;
+use crate::report::summary::About;
+use crate::report::text_report;
+use crate::report::window_writer;
+use crate::run::client::Client;
+use crate::run::plan::Plan;
+use crate::run::target::Target;
 
 /// Runs a client to its end. `signals` were taken before the target began any thread: threads inherit what is blocked.
 pub(crate) fn run_client(
