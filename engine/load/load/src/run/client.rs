@@ -5,33 +5,30 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::sync::mpsc::Sender;
 
-use etude_clock::{monotonic_ns, own_cpu_ns, seconds};
-use etude_launch::sys;
+use etude_clock::{monotonic_ns, own_cpu_ns};
+use etude_options::Failed;
 
-use crate::report::summary::{About, Summary};
+use crate::exit::machine;
+use crate::report::Own;
+use crate::report::summary::Summary;
 use crate::report::tally::Tally;
-use crate::report::{Line, Own};
 use crate::run::cpu_demand::wanted_ns;
 use crate::run::outstanding::UnderWay;
 use crate::run::plan::{Plan, Wait};
+use crate::run::run_loop::{Closed, Generator, Signals};
 use crate::run::schedule::Schedule;
 use crate::run::target::{Ended, Failure, Target};
 use crate::run::window::Window;
 
 /// Before an instant a hybrid wait stops sleeping: more than a wake-up takes on an idle machine.
 const SHORTLY_NS: u64 = 60_000;
-/// How often is looked for signals: a call of the kernel for each request would be part of what it costs.
-const LOOK_NS: u64 = 100_000_000;
 
 pub(crate) struct Client<'a, T> {
     plan: &'a Plan,
-    lines: &'a Sender<Line>,
-    signals: OwnedFd,
     target: T,
-    /// From the beginning of the run on.
+    /// Instants of requests, from the beginning of the run on.
+    #[cfg(test)]
     given: Option<Box<dyn Iterator<Item = u64> + Send>>,
     schedule: Schedule,
     /// Due and not sent.
@@ -40,157 +37,121 @@ pub(crate) struct Client<'a, T> {
     ended: Vec<Ended>,
     /// The first window's beginning. What was due before is warm-up, and counts nowhere.
     began_ns: u64,
+    window: Window,
+    ended_ns: Option<u64>,
     tally: Box<Tally>,
-    summary: Summary,
-    /// CPU time of the windows.
-    cpu_ns: u64,
+    /// CPU time when the window began; None: it is warm-up still, which no window reports.
+    cpu_ns: Option<u64>,
+    /// CPU time that this thread had wanted when the run began.
+    wanted_ns: u64,
     /// Time in looks at the target that found nothing.
     vain_ns: u64,
-    /// Signals that have come, and when to look again.
-    told: u32,
-    look_ns: u64,
+}
+
+impl<T: Target> Generator for Client<'_, T> {
+    fn kinds(&self) -> Vec<&'static str> {
+        self.target.kinds().to_vec()
+    }
+
+    fn begin(&mut self) -> Result<u64, Failed> {
+        wake_in_time();
+        let start_ns = monotonic_ns();
+        self.wanted_ns = wanted_ns();
+        self.began_ns = start_ns + self.plan.warm_up_ns;
+        self.window = Window::of(self.plan, self.began_ns);
+        self.schedule = Schedule::new(self.plan.load, self.plan.seed, start_ns);
+        #[cfg(test)]
+        if let Some(instants) = self.given.take() {
+            self.schedule = Schedule::at(instants, start_ns);
+        }
+        Ok(start_ns)
+    }
+
+    fn step(&mut self, now_ns: u64) -> Result<Option<Closed>, Failed> {
+        if self.cpu_ns.is_none() && now_ns >= self.began_ns {
+            self.cpu_ns = Some(own_cpu_ns());
+        }
+        // What is due and what ends, in the order of time.
+        while self.ended_ns.is_none() && self.schedule.next_ns().min(self.window.end_ns) <= now_ns {
+            let due_ns = self.schedule.next_ns();
+            if due_ns < self.window.end_ns {
+                self.schedule.advance();
+                self.due(due_ns).map_err(machine)?;
+                continue;
+            }
+            let closed = self.close(self.window.duration_ns());
+            self.ended_ns = self.window.is_last().then_some(self.window.end_ns);
+            self.window = self.window.next();
+            return Ok(Some(closed));
+        }
+        if self.ended_ns.is_none() && self.schedule.over() {
+            return Ok(self.stop(now_ns));
+        }
+        self.give_up(now_ns).map_err(machine)?;
+        Ok(None)
+    }
+
+    fn ended_ns(&self) -> Option<u64> {
+        self.ended_ns
+    }
+
+    fn stop(&mut self, now_ns: u64) -> Option<Closed> {
+        self.ended_ns = Some(now_ns);
+        (now_ns > self.window.begin_ns).then(|| self.close(now_ns - self.window.begin_ns))
+    }
+
+    /// Waits for answers, in the way that the plan has.
+    fn wait(&mut self, until_ns: u64, signals: &mut Signals) -> Result<(), Failed> {
+        let (due_ns, end_ns) = match self.ended_ns {
+            None => (self.schedule.next_ns(), self.window.end_ns),
+            Some(_) => (u64::MAX, until_ns),
+        };
+        let oldest_ns = self.under_way.oldest().map_or(u64::MAX, |(_, due_ns)| self.given_up_ns(due_ns));
+        let other_ns = end_ns.min(oldest_ns).min(signals.look_ns);
+        let until_ns = match self.plan.wait {
+            Wait::Sleep => due_ns.min(other_ns),
+            Wait::Hybrid => due_ns.saturating_sub(SHORTLY_NS).min(other_ns),
+            Wait::Spin => 0,
+        };
+        self.listen(until_ns).map_err(machine)
+    }
+
+    fn owes(&self) -> bool {
+        self.under_way.len() + self.waiting.len() > 0
+    }
+
+    fn busy(&self, _used_ns: u64, span_ns: f64) -> f64 {
+        (wanted_ns() - self.wanted_ns).saturating_sub(self.vain_ns) as f64 / span_ns
+    }
+
+    fn rest(&mut self, owed: bool, _summary: &mut Summary) -> Result<Option<Box<Tally>>, Failed> {
+        Ok(owed.then(|| self.next_tally()))
+    }
 }
 
 impl<'a, T: Target> Client<'a, T> {
-    pub fn new(plan: &'a Plan, about: About, lines: &'a Sender<Line>, signals: OwnedFd, target: T) -> Self {
+    pub fn new(plan: &'a Plan, target: T) -> Self {
         let tally = Box::new(Tally::new(target.kinds().len()));
         Client {
             plan,
-            lines,
-            signals,
             target,
+            #[cfg(test)]
             given: None,
             schedule: Schedule::at(std::iter::empty(), 0),
             waiting: VecDeque::new(),
             under_way: UnderWay::new(),
             ended: Vec::new(),
             began_ns: 0,
+            window: Window::of(plan, 0),
+            ended_ns: None,
             tally,
-            summary: Summary::new(plan, about),
-            cpu_ns: 0,
+            cpu_ns: None,
+            wanted_ns: 0,
             vain_ns: 0,
-            told: 0,
-            look_ns: 0,
         }
     }
 
-    /// Requests are due at these instants, ns from the beginning, which never go back; with the last the run is over.
-    #[cfg_attr(not(test), allow(dead_code, reason = "of targets with instants of their own"))]
-    pub fn with_arrivals(mut self, instants: impl Iterator<Item = u64> + Send + 'static) -> Self {
-        self.given = Some(Box::new(instants));
-        self.summary.arrivals = "given";
-        self
-    }
-
-    /// Offers the load, telling of each window, and of the whole at the end.
-    ///
-    /// # Errors
-    /// The target's.
-    pub fn run(mut self) -> io::Result<()> {
-        wake_in_time();
-        let (start_ns, cpu_ns, before_ns) = (monotonic_ns(), own_cpu_ns(), wanted_ns());
-        self.began_ns = start_ns + self.plan.warm_up_ns;
-        self.schedule = match self.given.take() {
-            Some(instants) => Schedule::at(instants, start_ns),
-            None => Schedule::new(self.plan.load, self.plan.seed, start_ns),
-        };
-        let ended_ns = self.offer()?;
-        let span_ns = (monotonic_ns() - start_ns).max(1) as f64;
-        self.summary.cpu = (own_cpu_ns() - cpu_ns) as f64 / span_ns;
-        self.summary.busy = (wanted_ns() - before_ns).saturating_sub(self.vain_ns) as f64 / span_ns;
-        let sent = self.summary.started;
-        self.summary.cpu_per_request_s = (sent > 0).then(|| seconds(self.cpu_ns) / sent as f64);
-        self.summary.duration_s = seconds(ended_ns.saturating_sub(self.began_ns));
-        let drained = self.drain(ended_ns)?;
-        let _ = self.lines.send(Line::Summary { summary: Box::new(self.summary), drained });
-        Ok(())
-    }
-
-    /// Until all is offered, or a signal; when that was.
-    fn offer(&mut self) -> io::Result<u64> {
-        let end_ns = self.began_ns + self.plan.duration_ns;
-        let mut window = Window::new(self.began_ns, self.plan.window_ns, end_ns);
-        // Of the warm-up, no window tells.
-        let mut cpu_ns = None;
-        loop {
-            let now = monotonic_ns();
-            self.look_for_signals(now);
-            if cpu_ns.is_none() && now >= self.began_ns {
-                cpu_ns = Some(own_cpu_ns());
-            }
-            // What is due and what ends, in the order of time.
-            while self.schedule.next_ns().min(window.end_ns) <= now {
-                let due_ns = self.schedule.next_ns();
-                if due_ns < window.end_ns {
-                    self.schedule.advance();
-                    self.due(due_ns)?;
-                    continue;
-                }
-                let heard = self.end_window(window.duration_ns(), &mut cpu_ns);
-                if window.end_ns == end_ns {
-                    return Ok(end_ns);
-                }
-                window = window.next();
-                if !heard {
-                    self.summary.ended = "early";
-                    return Ok(window.begin_ns);
-                }
-            }
-            if self.told > 0 || self.schedule.over() {
-                self.summary.ended = if self.told > 0 { "early" } else { "whole" };
-                if now > window.begin_ns {
-                    self.end_window(now - window.begin_ns, &mut cpu_ns);
-                }
-                return Ok(now);
-            }
-            self.give_up(now)?;
-            self.listen(self.schedule.next_ns(), window.end_ns)?;
-        }
-    }
-
-    /// Waits for what is outstanding, up to the bound or a further signal; what came meanwhile.
-    fn drain(&mut self, from_ns: u64) -> io::Result<Option<(f64, Box<Tally>)>> {
-        let until_ns = from_ns + self.plan.drain_ns;
-        let enough = if self.told > 0 { 2 } else { 1 };
-        let owed = self.owed() > 0;
-        while self.owed() > 0 && self.told < enough {
-            let now = monotonic_ns();
-            if now >= until_ns {
-                break;
-            }
-            self.look_for_signals(now);
-            self.give_up(now)?;
-            self.listen(u64::MAX, until_ns)?;
-        }
-        self.summary.drained_s = seconds(monotonic_ns().saturating_sub(from_ns));
-        let lost = self.under_way.all().chain(self.waiting.iter().copied());
-        self.summary.abandoned = lost.filter(|due| *due >= self.began_ns).count() as u64;
-        Ok(owed.then(|| (self.summary.drained_s, self.next_tally())))
-    }
-
-    fn owed(&self) -> usize {
-        self.under_way.len() + self.waiting.len()
-    }
-
-    fn look_for_signals(&mut self, now_ns: u64) {
-        if now_ns < self.look_ns {
-            return;
-        }
-        self.look_ns = now_ns + LOOK_NS;
-        while sys::take_signal(&self.signals).is_some() {
-            self.told += 1;
-        }
-    }
-
-    /// Waits for answers, as it was asked for until the instant `due_ns`, or until something else has to be done.
-    fn listen(&mut self, due_ns: u64, other_ns: u64) -> io::Result<()> {
-        let oldest_ns = self.under_way.oldest().map_or(u64::MAX, |(_, due_ns)| self.given_up_ns(due_ns));
-        let other_ns = other_ns.min(oldest_ns).min(self.look_ns);
-        let until_ns = match self.plan.wait {
-            Wait::Sleep => due_ns.min(other_ns),
-            Wait::Hybrid => due_ns.saturating_sub(SHORTLY_NS).min(other_ns),
-            Wait::Spin => 0,
-        };
+    fn listen(&mut self, until_ns: u64) -> io::Result<()> {
         let before_ns = monotonic_ns();
         let mut ended = std::mem::take(&mut self.ended);
         self.target.listen(until_ns, &mut ended)?;
@@ -275,29 +236,26 @@ impl<'a, T: Target> Client<'a, T> {
         due_ns.saturating_add(self.plan.timeout_ns)
     }
 
-    /// Tells of a window; false: nobody listens.
-    fn end_window(&mut self, duration_ns: u64, cpu_ns: &mut Option<u64>) -> bool {
-        let used_now_ns = own_cpu_ns();
-        let used_ns = used_now_ns - cpu_ns.replace(used_now_ns).unwrap_or(used_now_ns);
+    fn close(&mut self, duration_ns: u64) -> Closed {
+        let now_ns = own_cpu_ns();
+        let cpu_ns = now_ns - self.cpu_ns.replace(now_ns).unwrap_or(now_ns);
         let due_ns = self.under_way.all().chain(self.waiting.iter().copied());
-        self.cpu_ns += used_ns;
-        let own = Own {
-            cpu: used_ns as f64 / duration_ns.max(1) as f64,
-            outstanding: self.under_way.len(),
-            waiting: self.waiting.len(),
-            waited_s: Some(Own::waited_s(due_ns, monotonic_ns())),
+        let waited_s = Some(Own::waited_s(due_ns, monotonic_ns()));
+        let (outstanding, waiting) = (self.under_way.len(), self.waiting.len());
+        Closed {
+            duration_ns,
+            cpu_ns,
+            tally: self.next_tally(),
+            outstanding,
+            waiting,
+            waited_s,
             multiple: None,
-        };
-        self.summary.waited |= own.waiting > 0;
-        let (duration_s, tally) = (seconds(duration_ns), self.next_tally());
-        self.lines.send(Line::Window { duration_s, tally, own }).is_ok()
+        }
     }
 
     fn next_tally(&mut self) -> Box<Tally> {
         let fresh = Box::new(Tally::new(self.target.kinds().len()));
-        let tally = std::mem::replace(&mut self.tally, fresh);
-        self.summary.add(&tally);
-        tally
+        std::mem::replace(&mut self.tally, fresh)
     }
 }
 

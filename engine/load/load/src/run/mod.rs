@@ -5,13 +5,13 @@ pub(crate) mod cpu_demand;
 pub(crate) mod distribution;
 pub(crate) mod outstanding;
 pub(crate) mod plan;
+pub(crate) mod run_loop;
 pub(crate) mod schedule;
 pub(crate) mod target;
 pub(crate) mod window;
 
 use std::io;
-use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::thread;
 
 use etude_options::Failed;
@@ -19,36 +19,22 @@ use etude_terminal::{Escaping, Screen};
 
 use crate::exit::machine;
 use crate::options::Format;
-use crate::report::Line;
-use crate::report::summary::About;
-use crate::report::text_report;
-use crate::report::window_writer;
-use crate::run::client::Client;
+use crate::report::summary::Summary;
+use crate::report::{text_report, window_writer};
 use crate::run::plan::Plan;
-use crate::run::target::Target;
+use crate::run::run_loop::{Generator, Signals};
 
-/// Runs a client to its end. `signals` were taken before the target began any thread: threads inherit what is blocked.
-pub(crate) fn run_client(
+/// Runs a generator, and writes what it reports to standard output: by a thread of its own, which touches nothing that
+/// processes forked meanwhile would look for. Signals were taken before the generator began any thread: threads inherit what
+/// is blocked.
+pub(crate) fn run(
     plan: &Plan,
-    about: About,
-    signals: OwnedFd,
-    target: impl Target,
+    summary: Summary,
+    signals: Signals,
+    generator: impl Generator,
     format: Format,
 ) -> Result<(), Failed> {
-    let kinds = target.kinds().to_vec();
-    run_with_report(kinds, plan, format, |lines| {
-        Client::new(plan, about, lines, signals, target).run().map_err(machine)
-    })
-}
-
-/// Runs a generator, and writes what it tells to standard output: by a thread of its own, which touches nothing that
-/// processes forked meanwhile would look for.
-pub(crate) fn run_with_report(
-    kinds: Vec<&'static str>,
-    plan: &Plan,
-    format: Format,
-    generate: impl FnOnce(&Sender<Line>) -> Result<(), Failed>,
-) -> Result<(), Failed> {
+    let kinds = generator.kinds();
     let (sender, receiver) = channel();
     let planned_ns = plan.duration_ns;
     let writer = thread::spawn(move || {
@@ -61,7 +47,7 @@ pub(crate) fn run_with_report(
             }
         }
     });
-    let done = generate(&sender);
+    let done = run_loop::run(plan, summary, signals, &sender, generator);
     drop(sender);
     match writer.join() {
         // Whoever reads no further has what he wants.
