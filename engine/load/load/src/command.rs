@@ -11,18 +11,20 @@ use etude_options::Failed;
 
 use crate::exit::{machine, signals};
 use crate::files;
-use crate::http_target::Http;
-use crate::named_workload::Chosen;
+use crate::http::target::Http;
 use crate::nfs::{self, NfsTarget, Prepared};
-use crate::nfs_url::NfsUrl;
+use crate::options::named_workload::Chosen;
+use crate::options::nfs_url::NfsUrl;
+use crate::options::url::Url;
 use crate::options::{Aim, Asked, Format, NfsAsked, Offer, Options, Place, Populate, WorkloadAsked};
-use crate::plan::Plan;
 use crate::poller::raise_open_files;
-use crate::progress::Progress;
+use crate::report::progress::Progress;
+use crate::report::summary::{About, Summary};
 use crate::roll;
-use crate::run::run_client;
-use crate::summary::About;
-use crate::url::Url;
+use crate::run::client::Client;
+use crate::run::plan::Plan;
+use crate::run::run;
+use crate::run::run_loop::Signals;
 
 const PROGRAM: &str = "etude load";
 
@@ -44,7 +46,7 @@ fn load(options: Options) -> Result<u8, Failed> {
                 Aim::Http(url) => offer_http(&url, &plan, format),
                 Aim::Nfs(asked, workload) => offer_nfs(&asked, &workload, &plan, format),
                 Aim::Files(asked, workload) => files::offer(&asked, &Chosen::new(&workload)?, &plan, format),
-                Aim::Roll(asked) => roll::offer(&asked, &plan, &signals()?, format),
+                Aim::Roll(asked) => roll::offer(&asked, &plan, signals()?, format),
             }
         }
     }
@@ -68,16 +70,11 @@ fn offer_http(url: &Url, plan: &Plan, format: Format) -> Result<(), Failed> {
     let unknown = |error: io::Error| (format!("{}: {error}; correct the host", url.text), 5);
     let address = url.address().map_err(unknown)?;
     let first = TcpStream::connect_timeout(&address, patience).map_err(unreached)?;
-    let signals = signals()?;
+    let signals = Signals::new(signals()?, 0);
     let mut target = Http::new(address, url.request()).map_err(machine)?;
     target.take(first).map_err(machine)?;
-    run_client(
-        plan,
-        About { target: "http", workload: None, file_set: None, roll: None },
-        signals,
-        target,
-        format,
-    )
+    let about = About { target: "http", workload: None, file_set: None, roll: None };
+    run(plan, Summary::new(plan, about), signals, Client::new(plan, target), format)
 }
 
 fn offer_nfs(asked: &NfsAsked, workload: &WorkloadAsked, plan: &Plan, format: Format) -> Result<(), Failed> {
@@ -85,7 +82,8 @@ fn offer_nfs(asked: &NfsAsked, workload: &WorkloadAsked, plan: &Plan, format: Fo
     let stream = chosen.stream(plan.seed);
     let about = About { target: "nfs", workload: Some(chosen.name()), file_set: None, roll: None };
     let prepared = prepare_nfs(asked, chosen, plan.timeout_ns)?;
-    run_client(plan, about, signals()?, NfsTarget::new(prepared, stream), format)
+    let client = Client::new(plan, NfsTarget::new(prepared, stream));
+    run(plan, Summary::new(plan, about), Signals::new(signals()?, 0), client, format)
 }
 
 fn prepare_nfs(asked: &NfsAsked, chosen: Chosen, timeout_ns: u64) -> Result<Prepared, Failed> {

@@ -1,6 +1,6 @@
 """Text of a harness file for one server or load command, from the options of `etude peak`.
 
-URLs are in the grammar of `etude load --url`, whose parser in the engine is engine/load/load/src/url.rs;
+URLs are in the grammar of `etude load --url`, whose parser in the engine is engine/load/load/src/options/url.rs;
 `tests/data/vectors/urls.jsonl` tests both.
 """
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use etude_workload::{Kind, Object, Operation};
 
+use crate::file_set::incompressible_data::{Data, MOST};
 use crate::files::errno;
 use crate::files::handles::{Handle, Handles};
 use crate::files::paths::Paths;
-use crate::incompressible_data::{Data, MOST};
 
 /// The number of an error.
 pub(crate) type Errno = i32;

@@ -3,23 +3,24 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 
-use etude_clock::{SECOND, monotonic_ns, own_cpu_ns, seconds};
+use etude_clock::monotonic_ns;
 use etude_launch::sys;
-use etude_workload::Stream;
+use etude_options::Failed;
+use etude_workload::{Kind, Stream};
 
+use crate::exit::machine;
+use crate::file_set::gate::Numbers;
 use crate::files::call::{Caller, Place};
 use crate::files::leader_follower::Thread;
 use crate::files::state::{State, Step};
 use crate::files::wait::Waiter;
-use crate::gate::Numbers;
-use crate::plan::{Plan, Wait};
-use crate::report_line::Line;
-use crate::summary::{About, Summary};
-use crate::tally::Tally;
+use crate::report::summary::Summary;
+use crate::report::tally::Tally;
+use crate::run::plan::{Plan, Wait};
+use crate::run::run_loop::{Closed, Generator, Signals};
 
 /// How often the watcher looks while calls are made: with what counts as overstaying, lateness after a stall is 1 ms at most.
 const LOOK_NS: u64 = 700_000;
@@ -122,68 +123,119 @@ impl Shared {
 /// A run, from the outside: the watcher's view.
 pub(crate) struct Calls<'a> {
     plan: &'a Plan,
-    lines: &'a Sender<Line>,
-    signals: OwnedFd,
     shared: Arc<Shared>,
-    summary: Summary,
-    cpu_ns: u64,
-    told: u32,
+    /// The first window's beginning, while it is to come.
+    warm_until_ns: Option<u64>,
+    /// When to look again.
+    look_ns: u64,
     /// Calls begun when it looked last.
     seen: u64,
+}
+
+impl Generator for Calls<'_> {
+    fn kinds(&self) -> Vec<&'static str> {
+        Kind::ALL.map(Kind::name).to_vec()
+    }
+
+    fn begin(&mut self) -> Result<u64, Failed> {
+        // All sit before the first request is due; the last that sat down gets up first, and leads.
+        let mut state = self.shared.lock();
+        (0..self.plan.outstanding).try_for_each(|_| self.add_thread(&mut state)).map_err(machine)?;
+        let start_ns = monotonic_ns();
+        state.begin(self.plan, start_ns);
+        self.warm_until_ns = Some(state.began_ns);
+        Ok(start_ns)
+    }
+
+    /// Does what others have no time for.
+    fn step(&mut self, now_ns: u64) -> Result<Option<Closed>, Failed> {
+        let shared = self.shared.clone();
+        let mut state = shared.lock();
+        if self.warm_until_ns.is_some_and(|began_ns| now_ns >= began_ns) {
+            state.begin_counting();
+            self.warm_until_ns = None;
+        }
+        state.turn_window(now_ns);
+        if let Some(closed) = state.closed.pop_front() {
+            return Ok(Some(closed));
+        }
+        state.give_up(now_ns);
+        let wake = state.watch(now_ns);
+        let short = state.written_off() > 0 && state.threads() < 2 * self.plan.outstanding;
+        if short && state.threads() < self.plan.outstanding + state.written_off() {
+            // A machine that has no more threads: the place stays empty.
+            let _ = self.add_thread(&mut state);
+        }
+        if state.fresh.is_none() {
+            state.fresh = Some(Box::new(Tally::new(Kind::ALL.len())));
+        }
+        let quiet = state.begun == self.seen && state.owed() == 0;
+        self.seen = state.begun;
+        state.dozing = quiet;
+        let ends_ns = if state.offering { state.window_ends_ns() } else { u64::MAX };
+        drop(state);
+        if let Some(thread) = wake {
+            self.shared.wake(thread);
+        }
+        self.look_ns = if quiet { ends_ns } else { ends_ns.min(now_ns + LOOK_NS) };
+        Ok(None)
+    }
+
+    fn ended_ns(&self) -> Option<u64> {
+        let state = self.shared.lock();
+        (!state.offering && state.closed.is_empty()).then(|| state.window_ends_ns())
+    }
+
+    fn stop(&mut self, now_ns: u64) -> Option<Closed> {
+        let mut state = self.shared.lock();
+        state.stop(now_ns);
+        state.closed.pop_front()
+    }
+
+    /// Until that instant, a signal, or the bell.
+    fn wait(&mut self, until_ns: u64, signals: &mut Signals) -> Result<(), Failed> {
+        let until_ns = until_ns.min(self.look_ns).min(self.warm_until_ns.unwrap_or(u64::MAX));
+        let bell = self.shared.bell.as_raw_fd();
+        if signals.wait(Some(bell), until_ns) {
+            let mut count = 0_u64;
+            // SAFETY: eight bytes with room for the count; it does not block.
+            unsafe { libc::read(bell, (&raw mut count).cast(), 8) };
+        }
+        Ok(())
+    }
+
+    fn owes(&self) -> bool {
+        self.shared.lock().owed() > 0
+    }
+
+    fn busy(&self, used_ns: u64, span_ns: f64) -> f64 {
+        let processors = thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
+        used_ns.saturating_sub(self.shared.lock().spun_ns) as f64 / span_ns / processors
+    }
+
+    fn rest(&mut self, owed: bool, _summary: &mut Summary) -> Result<Option<Box<Tally>>, Failed> {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let mut state = self.shared.lock();
+        state.leaving = true;
+        let tally = state.next_tally();
+        // What ended between the last window's end and the look at what is owed belongs here, too.
+        Ok((owed || tally.completed + tally.failed > 0).then_some(tally))
+    }
 }
 
 impl<'a> Calls<'a> {
     /// # Errors
     /// No descriptors.
-    pub fn new(
-        plan: &'a Plan,
-        about: About,
-        lines: &'a Sender<Line>,
-        signals: OwnedFd,
-        place: Place,
-        stream: Stream,
-        numbers: Numbers,
-    ) -> io::Result<Calls<'a>> {
-        let shared = Shared {
+    pub fn new(plan: &'a Plan, place: Place, stream: Stream, numbers: Numbers) -> io::Result<Calls<'a>> {
+        let shared = Arc::new(Shared {
             state: Mutex::new(State::new(plan, stream, numbers)),
             place: Arc::new(place),
             wait: plan.wait,
             stop: AtomicBool::new(false),
             seats: RwLock::new(Vec::new()),
             bell: sys::eventfd()?,
-        };
-        let summary = Summary::new(plan, about);
-        Ok(Calls { plan, lines, signals, shared: Arc::new(shared), summary, cpu_ns: 0, told: 0, seen: 0 })
-    }
-
-    /// Offers the load, telling of each window, and of the whole at the end. Threads in calls that never return outlive it.
-    ///
-    /// # Errors
-    /// Threads cannot be made.
-    pub fn run(mut self) -> io::Result<()> {
-        // All sit before the first request is due; the last that sat down gets up first, and leads.
-        let mut state = self.shared.lock();
-        let threads = (0..self.plan.outstanding).try_for_each(|_| self.add_thread(&mut state));
-        drop(state);
-        threads?;
-        let (start_ns, cpu_ns) = (monotonic_ns(), own_cpu_ns());
-        let began_ns = {
-            let mut state = self.shared.lock();
-            state.begin(self.plan, start_ns);
-            state.began_ns
-        };
-        let ended_ns = self.offer(began_ns);
-        let span_ns = (monotonic_ns() - start_ns).max(1) as f64;
-        let used_ns = own_cpu_ns() - cpu_ns;
-        let (processors, spun_ns) = (processors(), self.shared.lock().spun_ns);
-        self.summary.cpu = used_ns as f64 / span_ns;
-        self.summary.busy = used_ns.saturating_sub(spun_ns) as f64 / span_ns / processors;
-        let sent = self.summary.started;
-        self.summary.cpu_per_request_s = (sent > 0).then(|| seconds(self.cpu_ns) / sent as f64);
-        self.summary.duration_s = seconds(ended_ns.saturating_sub(began_ns));
-        let drained = self.drain(ended_ns);
-        let _ = self.lines.send(Line::Summary { summary: Box::new(self.summary.clone()), drained });
-        Ok(())
+        });
+        Ok(Calls { plan, shared, warm_until_ns: None, look_ns: 0, seen: 0 })
     }
 
     fn add_thread(&self, state: &mut State) -> io::Result<()> {
@@ -200,126 +252,6 @@ impl<'a> Calls<'a> {
         state.turn.park(number);
         Ok(())
     }
-
-    /// Until all is offered, or a signal, or nobody reads; when that was.
-    fn offer(&mut self, began_ns: u64) -> u64 {
-        let mut warm = true;
-        let shared = self.shared.clone();
-        loop {
-            let now = monotonic_ns();
-            let mut state = shared.lock();
-            if warm && now >= began_ns {
-                state.begin_counting();
-                warm = false;
-            }
-            state.turn_window(now);
-            let until_ns = self.look(state, now);
-            let heard = self.tell();
-            let state = shared.lock();
-            if !state.offering {
-                return state.window_ends_ns();
-            }
-            drop(state);
-            if self.told > 0 || !heard {
-                self.summary.ended = "early";
-                let now = monotonic_ns();
-                self.shared.lock().stop(now);
-                self.tell();
-                return now;
-            }
-            let until_ns = if warm { until_ns.min(began_ns) } else { until_ns };
-            self.listen(until_ns);
-        }
-    }
-
-    /// Does what others have no time for; when to look again.
-    fn look(&mut self, mut state: MutexGuard<'_, State>, now_ns: u64) -> u64 {
-        state.give_up(now_ns);
-        let wake = state.watch(now_ns);
-        let short = state.written_off() > 0 && state.threads() < 2 * self.plan.outstanding;
-        if short && state.threads() < self.plan.outstanding + state.written_off() {
-            // A machine that has no more threads: the place stays empty.
-            let _ = self.add_thread(&mut state);
-        }
-        if state.fresh.is_none() {
-            state.fresh = Some(Box::new(Tally::new(etude_workload::Kind::ALL.len())));
-        }
-        let quiet = state.begun == self.seen && state.owed() == 0;
-        self.seen = state.begun;
-        state.dozing = quiet;
-        let ends_ns = state.window_ends_ns();
-        drop(state);
-        if let Some(thread) = wake {
-            self.shared.wake(thread);
-        }
-        if quiet { ends_ns } else { ends_ns.min(now_ns + LOOK_NS) }
-    }
-
-    /// Sends the windows that are over; false: nobody reads.
-    fn tell(&mut self) -> bool {
-        let closed = std::mem::take(&mut self.shared.lock().closed);
-        closed.into_iter().all(|closed| {
-            self.summary.add(&closed.tally);
-            self.summary.waited |= closed.waiting > 0;
-            self.cpu_ns += closed.cpu_ns;
-            let (duration_s, own) = (seconds(closed.duration_ns), State::own(&closed));
-            self.lines.send(Line::Window { duration_s, tally: closed.tally, own }).is_ok()
-        })
-    }
-
-    /// Waits for what is outstanding, up to the bound or a further signal; what came meanwhile.
-    fn drain(&mut self, from_ns: u64) -> Option<(f64, Box<Tally>)> {
-        let until_ns = from_ns + self.plan.drain_ns;
-        let enough = if self.told > 0 { 2 } else { 1 };
-        let shared = self.shared.clone();
-        let owed = shared.lock().owed() > 0;
-        loop {
-            let now = monotonic_ns();
-            let state = shared.lock();
-            if state.owed() == 0 || now >= until_ns || self.told >= enough {
-                break;
-            }
-            self.look(state, now);
-            self.listen(until_ns.min(now + LOOK_NS));
-        }
-        self.shared.stop.store(true, Ordering::Relaxed);
-        let mut state = self.shared.lock();
-        state.leaving = true;
-        self.summary.drained_s = seconds(monotonic_ns().saturating_sub(from_ns));
-        self.summary.abandoned = state.abandoned();
-        let tally = state.next_tally();
-        drop(state);
-        self.summary.add(&tally);
-        // What ended between the last window's end and the look at what is owed belongs here, too.
-        let some = owed || tally.completed + tally.failed > 0;
-        some.then_some((self.summary.drained_s, tally))
-    }
-
-    /// Until that instant, a signal, or the bell.
-    fn listen(&mut self, until_ns: u64) {
-        let rest = until_ns.saturating_sub(monotonic_ns());
-        let time = libc::timespec {
-            tv_sec: (rest / SECOND) as libc::time_t,
-            tv_nsec: (rest % SECOND) as libc::c_long,
-        };
-        let mut watched = [self.signals.as_raw_fd(), self.shared.bell.as_raw_fd()].map(|fd| libc::pollfd {
-            fd,
-            events: libc::POLLIN,
-            revents: 0,
-        });
-        // SAFETY: descriptors and time live through the call; a null mask leaves the mask alone.
-        unsafe { libc::ppoll(watched.as_mut_ptr(), 2, &time, std::ptr::null()) };
-        if watched[0].revents != 0 {
-            while sys::take_signal(&self.signals).is_some() {
-                self.told += 1;
-            }
-        }
-        if watched[1].revents != 0 {
-            let mut count = 0_u64;
-            // SAFETY: eight bytes with room for the count; it does not block.
-            unsafe { libc::read(self.shared.bell.as_raw_fd(), (&raw mut count).cast(), 8) };
-        }
-    }
 }
 
 impl Drop for Calls<'_> {
@@ -329,8 +261,4 @@ impl Drop for Calls<'_> {
         let threads = self.shared.lock().threads();
         (0..threads).for_each(|thread| self.shared.wake(thread));
     }
-}
-
-fn processors() -> f64 {
-    thread::available_parallelism().map_or(1.0, |count| count.get() as f64)
 }

@@ -20,22 +20,23 @@ use std::io;
 use std::path::PathBuf;
 
 use etude_options::Failed;
-use etude_workload::Kind;
 
 use crate::exit::{machine, signals};
+use crate::file_set::gate::Numbers;
+use crate::file_set::incompressible_data::Data;
 use crate::files::call::Place;
 use crate::files::calls::Calls;
 use crate::files::handles::Handles;
 use crate::files::paths::Paths;
 use crate::files::ring::Ring;
-use crate::gate::Numbers;
-use crate::incompressible_data::Data;
-use crate::named_workload::Chosen;
+use crate::options::named_workload::Chosen;
 use crate::options::{FilesAsked, Format, Way};
-use crate::plan::Plan;
 use crate::poller::raise_open_files;
-use crate::run::{run_client, run_with_report};
-use crate::summary::About;
+use crate::report::summary::{About, Summary};
+use crate::run::client::Client;
+use crate::run::plan::Plan;
+use crate::run::run;
+use crate::run::run_loop::Signals;
 
 /// Of files at once, where the process may have so many.
 const MOST_HANDLES: usize = 4096;
@@ -49,16 +50,14 @@ pub(crate) fn offer(asked: &FilesAsked, chosen: &Chosen, plan: &Plan, format: Fo
     let (stream, numbers) = (chosen.stream(plan.seed), Numbers::of(&chosen.set));
     let file_set = Some(root_of(asked, chosen).display().to_string());
     let about = About { target: "files", workload: Some(chosen.name()), file_set, roll: None };
-    let signals = signals()?;
+    let (summary, signals) = (Summary::new(plan, about), Signals::new(signals()?, 0));
     if asked.way == Way::IoUring {
         let ring =
             Ring::new(place, stream, numbers, plan.outstanding).map_err(|error| (refused(&error), 5))?;
-        return run_client(plan, about, signals, ring, format);
+        return run(plan, summary, signals, Client::new(plan, ring), format);
     }
-    run_with_report(Kind::ALL.map(Kind::name).to_vec(), plan, format, |lines| {
-        let calls = Calls::new(plan, about, lines, signals, place, stream, numbers);
-        calls.and_then(Calls::run).map_err(machine)
-    })
+    let calls = Calls::new(plan, place, stream, numbers).map_err(machine)?;
+    run(plan, summary, signals, calls, format)
 }
 
 /// Puts the file set right, and offers nothing.

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use etude_options::Failed;
 use etude_workload::{FileSet, Object};
 
-use crate::incompressible_data::{Data, MOST};
-use crate::population::{Need, Population, Room};
-use crate::progress::Progress;
+use crate::file_set::incompressible_data::{Data, MOST};
+use crate::file_set::population::{Need, Population, Room};
+use crate::report::progress::Progress;
 
 /// Where the file set of that name and seed lies in the user's directory: all below it is ours, and nothing else is touched.
 pub(crate) fn root_of(directory: &Path, name: &str, seed: u64) -> PathBuf {

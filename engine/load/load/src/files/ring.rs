@@ -10,13 +10,13 @@ use etude_clock::{SECOND, monotonic_ns};
 use etude_workload::{Kind, Object, Operation, Stream};
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 
+use crate::file_set::gate::{Gate, Numbers};
+use crate::file_set::incompressible_data::MOST;
 use crate::files::call::{Caller, Place};
 use crate::files::errno;
 use crate::files::handles::Handle;
 use crate::files::state::Job;
-use crate::gate::{Gate, Numbers};
-use crate::incompressible_data::MOST;
-use crate::target::{Ended, Failure, Target, Ticket};
+use crate::run::target::{Ended, Failure, Target, Ticket};
 
 /// Entries of the ring at most: more requests are under way than are handed over at once.
 const MOST_ENTRIES: usize = 4096;

@@ -8,16 +8,17 @@ use std::collections::VecDeque;
 use etude_clock::own_cpu_ns;
 use etude_workload::{Kind, Operation, Stream};
 
+use crate::file_set::gate::{Gate, Numbers};
 use crate::files::call::Errno;
 use crate::files::errno;
 use crate::files::leader_follower::{Ahead, Thread, Turn};
-use crate::gate::{Gate, Numbers};
-use crate::plan::{Load, Plan};
-use crate::report_line::Own;
-use crate::schedule::Schedule;
-use crate::tally::Tally;
-use crate::target::Failure;
-use crate::window::Window;
+use crate::report::Own;
+use crate::report::tally::Tally;
+use crate::run::plan::{Load, Plan};
+use crate::run::run_loop::Closed;
+use crate::run::schedule::Schedule;
+use crate::run::target::Failure;
+use crate::run::window::Window;
 
 /// A request that was drawn.
 #[derive(Debug, Clone, Copy)]
@@ -50,16 +51,6 @@ struct Running {
     lost: bool,
 }
 
-/// A window that is over.
-pub(crate) struct Closed {
-    pub duration_ns: u64,
-    pub tally: Box<Tally>,
-    pub cpu_ns: u64,
-    pub outstanding: usize,
-    pub waiting: usize,
-    pub waited_s: f64,
-}
-
 pub(crate) struct State {
     schedule: Schedule,
     stream: Stream,
@@ -80,13 +71,12 @@ pub(crate) struct State {
     tickets: u64,
     /// The first window's beginning. What was due before is warm-up, and counts nowhere.
     pub began_ns: u64,
-    end_ns: u64,
     window: Window,
     cpu_ns: u64,
     pub tally: Box<Tally>,
     /// For the next window: made by the watcher, as that takes a while.
     pub fresh: Option<Box<Tally>>,
-    pub closed: Vec<Closed>,
+    pub closed: VecDeque<Closed>,
     pub offering: bool,
     pub leaving: bool,
     /// The watcher sleeps until somebody rings.
@@ -116,12 +106,11 @@ impl State {
             full_ns: 0,
             tickets: 0,
             began_ns: 0,
-            end_ns: 0,
-            window: Window::new(0, 1, 0),
+            window: Window::of(plan, 0),
             cpu_ns: 0,
             tally: Box::new(Tally::new(Kind::ALL.len())),
             fresh: None,
-            closed: Vec::new(),
+            closed: VecDeque::new(),
             offering: false,
             leaving: false,
             dozing: false,
@@ -134,8 +123,7 @@ impl State {
     pub fn begin(&mut self, plan: &Plan, start_ns: u64) {
         self.schedule = Schedule::new(plan.load, plan.seed, start_ns);
         self.began_ns = start_ns + plan.warm_up_ns;
-        self.end_ns = self.began_ns + plan.duration_ns;
-        self.window = Window::new(self.began_ns, plan.window_ns, self.end_ns);
+        self.window = Window::of(plan, self.began_ns);
         self.cpu_ns = own_cpu_ns();
         self.offering = true;
     }
@@ -279,10 +267,9 @@ impl State {
     /// Closes the window if it is over; whoever comes first does it, so that each request counts in its own.
     pub fn turn_window(&mut self, now_ns: u64) {
         while self.offering && self.window.end_ns <= now_ns {
-            let end_ns = self.window.end_ns;
-            self.take_all_due(end_ns);
+            self.take_all_due(self.window.end_ns);
             self.close_window(self.window.duration_ns());
-            self.offering = end_ns != self.end_ns;
+            self.offering = !self.window.is_last();
             self.window = self.window.next();
         }
     }
@@ -295,7 +282,7 @@ impl State {
             if now_ns > self.window.begin_ns {
                 self.close_window(now_ns - self.window.begin_ns);
             }
-            self.offering = false;
+            (self.offering, self.window.end_ns) = (false, now_ns);
         }
     }
 
@@ -303,9 +290,10 @@ impl State {
         let cpu_ns = own_cpu_ns();
         let used_ns = cpu_ns - std::mem::replace(&mut self.cpu_ns, cpu_ns);
         let (outstanding, waiting) = (self.busy, self.unsent());
-        let waited_s = Own::waited_s(self.unanswered(), self.window.begin_ns + duration_ns);
-        let tally = self.next_tally();
-        self.closed.push(Closed { duration_ns, tally, cpu_ns: used_ns, outstanding, waiting, waited_s });
+        let waited_s = Some(Own::waited_s(self.unanswered(), self.window.begin_ns + duration_ns));
+        let (cpu_ns, tally) = (used_ns, self.next_tally());
+        let closed = Closed { duration_ns, cpu_ns, tally, outstanding, waiting, waited_s, multiple: None };
+        self.closed.push_back(closed);
     }
 
     /// CPU time counts from here on: the warm-up is over.
@@ -373,27 +361,12 @@ impl State {
         if wanted { self.turn.watch(self.ahead(now_ns)) } else { None }
     }
 
-    /// Requests that count and have no answer.
-    pub fn abandoned(&self) -> u64 {
-        self.unanswered().filter(|due| *due >= self.began_ns).count() as u64
-    }
-
     /// When each request that has no answer was due.
     fn unanswered(&self) -> impl Iterator<Item = u64> {
         let running =
             self.running.iter().flatten().filter(|running| !running.lost).map(|running| running.job);
         let drawn = running.chain(self.ready.iter().copied()).chain(self.gate.all_held().copied());
         drawn.map(|job| job.due_ns).chain(self.waiting.iter().copied())
-    }
-
-    pub fn own(closed: &Closed) -> Own {
-        Own {
-            cpu: closed.cpu_ns as f64 / closed.duration_ns.max(1) as f64,
-            outstanding: closed.outstanding,
-            waiting: closed.waiting,
-            waited_s: Some(closed.waited_s),
-            multiple: None,
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use etude_clock::{SECOND, monotonic_ns};
 
 use crate::files::quantile::Quantile;
-use crate::plan::Wait;
+use crate::run::plan::Wait;
 
 /// A sleep is not worth its call where less is left.
 const LEAST_SLEEP_NS: u64 = 2_000;

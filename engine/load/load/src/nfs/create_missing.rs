@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use etude_nfs::{Call, Failure, Handle, answers};
 use etude_workload::Object;
 
-use crate::incompressible_data::Pieces;
+use crate::file_set::incompressible_data::Pieces;
 use crate::nfs::objects::Objects;
 use crate::nfs::pool::{Place, Pool};
 use crate::nfs::population_jobs::Worker;

@@ -3,7 +3,7 @@
 use etude_nfs::Handle;
 use etude_workload::{FileSet, Object};
 
-use crate::population::Population;
+use crate::file_set::population::Population;
 
 pub(crate) struct Objects {
     pub population: Population,

@@ -3,8 +3,8 @@
 use etude_nfs::{Call, Failure, Handle, answers};
 use etude_workload::{Kind, Object, Operation};
 
-use crate::gate::renamed;
-use crate::incompressible_data::Pieces;
+use crate::file_set::gate::renamed;
+use crate::file_set::incompressible_data::Pieces;
 use crate::nfs::objects::Objects;
 use crate::nfs::pool::{Place, Pool};
 

@@ -6,14 +6,14 @@ use std::time::Duration;
 use etude_nfs::{Call, Client, Credentials, Export, Failure, Form, Handle, Info, Mounted, Space, answers};
 use etude_workload::{FileSet, Object};
 
-use crate::incompressible_data::{MOST, Pieces};
+use crate::file_set::incompressible_data::{MOST, Pieces};
+use crate::file_set::population::{Need, Room};
 use crate::nfs::create_missing::Make;
 use crate::nfs::existing_files::{Look, Surplus};
 use crate::nfs::objects::Objects;
 use crate::nfs::operation_calls::Limits;
 use crate::nfs::pool::Pool;
 use crate::nfs::population_jobs::work;
-use crate::population::{Need, Room};
 
 /// What a file takes is a multiple of it, about, and any directory or link as much.
 const BLOCK: u64 = 4096;

@@ -7,13 +7,13 @@ use etude_clock::monotonic_ns;
 use etude_nfs::{Failure as Wrong, Handle, answers};
 use etude_workload::{Kind, Object, Operation, Stream};
 
-use crate::gate::{Gate, renamed};
-use crate::incompressible_data::Pieces;
+use crate::file_set::gate::{Gate, renamed};
+use crate::file_set::incompressible_data::Pieces;
 use crate::nfs::objects::Objects;
 use crate::nfs::operation_calls::{Asked, Found, Limits, ask, find, read};
 use crate::nfs::pool::{Place, Pool};
 use crate::nfs::populate::Prepared;
-use crate::target::{Ended, Failure, Target, Ticket};
+use crate::run::target::{Ended, Failure, Target, Ticket};
 
 /// Where a request stands.
 enum State {

@@ -15,33 +15,34 @@ use etude_options::Failed;
 use etude_replay::Changes;
 use etude_terminal::complain;
 
+use self::pass_results::summary;
 use self::pass_sequence::Course;
 use self::places::Places;
 use self::scored_roll::piece;
 use crate::options::{Format, RollAsked};
-use crate::plan::Plan;
-use crate::run::run_with_report;
+use crate::run::plan::Plan;
+use crate::run::run;
+use crate::run::run_loop::Signals;
 
 /// Plays it and tells of windows on standard output.
 ///
 /// # Errors
 /// The roll is wrong (3), it cannot be played so fast (2), or not here (5).
-pub(crate) fn offer(asked: &RollAsked, plan: &Plan, signals: &OwnedFd, format: Format) -> Result<(), Failed> {
+pub(crate) fn offer(asked: &RollAsked, plan: &Plan, signals: OwnedFd, format: Format) -> Result<(), Failed> {
     let piece = piece(asked)?;
     let plan = &whole_passes(plan, piece.score.length_ns);
     let passes = plan.warm_up_ns.saturating_add(plan.duration_ns).div_ceil(piece.score.length_ns);
     let many = if piece.score.changes == Changes::Nothing { 1 } else { passes };
-    let mut places = Places::make(asked, &piece, many, signals)?;
+    let mut places = Places::make(asked, &piece, many, &signals)?;
     if piece.score.length_ns > plan.duration_ns {
         let (pass_s, run_s) = (seconds(piece.score.length_ns), seconds(plan.duration_ns));
         complain!(
             "etude load: a pass of the roll lasts {pass_s:.1} s: {run_s} s are only a part, which may have another rate"
         );
     }
-    let names = piece.score.names.clone();
-    let done = run_with_report(names, plan, format, |lines| {
-        Course::new(&piece, plan, &places, signals, lines).run()
-    });
+    let signals = Signals::new(signals, u32::from(places.interrupted));
+    let course = Course::new(&piece, plan, &places);
+    let done = run(plan, summary(&piece, plan), signals, course, format);
     // What nobody has changed is there for the next run.
     let cleared = if piece.score.changes == Changes::Nothing { Ok(()) } else { places.clear() };
     done.and(cleared)
@@ -62,8 +63,8 @@ fn whole_passes(plan: &Plan, pass_ns: u64) -> Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distribution::Process;
-    use crate::plan::{Load, Wait};
+    use crate::run::distribution::Process;
+    use crate::run::plan::{Load, Wait};
 
     #[test]
     fn windows_are_whole_passes_and_no_run_is_longer_than_asked() {

@@ -1,20 +1,18 @@
 //! One pass after the other, without a gap in the schedule, and what came of them, window by window.
 
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::mpsc::Sender;
-
 use etude_clock::{monotonic_ns, own_cpu_ns};
 use etude_launch::sys;
 use etude_options::Failed;
 use etude_replay::{Ended, Offered, Pass, Played, Refused};
 
-use super::pass_results::{Telling, Whole};
+use super::pass_results::Told;
 use super::places::Places;
 use super::scored_roll::Piece;
-use crate::plan::Plan;
-use crate::report_line::Line;
-use crate::summary::RollAbout;
-use crate::window::Window;
+use crate::report::summary::{RollAbout, Summary};
+use crate::report::tally::Tally;
+use crate::run::plan::Plan;
+use crate::run::run_loop::{Closed, Generator, Signals};
+use crate::run::window::Window;
 
 /// A pass's processes are made so long before it begins.
 const AHEAD_NS: u64 = 300_000_000;
@@ -28,12 +26,13 @@ const LEAVE_NS: u64 = 1_000_000_000;
 pub(super) struct Course<'a> {
     piece: &'a Piece,
     places: &'a Places,
-    signals: &'a OwnedFd,
     plan: &'a Plan,
-    telling: Telling<'a>,
+    told: Told<'a>,
     begin_ns: u64,
     /// The first window's beginning; what was due before is warm-up.
     from_ns: u64,
+    window: Window,
+    ended: bool,
     /// Nothing is due any more.
     until_ns: u64,
     /// Passes that were started.
@@ -41,53 +40,83 @@ pub(super) struct Course<'a> {
     under_way: Vec<Pass>,
     /// Sum of those that have ended.
     over: Played,
-    told: u32,
     cpu_ns: u64,
 }
 
-impl<'a> Course<'a> {
-    pub fn new(
-        piece: &'a Piece,
-        plan: &'a Plan,
-        places: &'a Places,
-        signals: &'a OwnedFd,
-        lines: &'a Sender<Line>,
-    ) -> Self {
-        let begin_ns = monotonic_ns() + AHEAD_NS;
-        let from_ns = begin_ns + plan.warm_up_ns;
-        Course {
-            piece,
-            places,
-            signals,
-            plan,
-            telling: Telling::new(piece, plan, lines),
-            begin_ns,
-            from_ns,
-            until_ns: from_ns + plan.duration_ns,
-            started: 0,
-            under_way: Vec::new(),
-            over: Played::default(),
-            told: u32::from(places.interrupted),
-            cpu_ns: 0,
-        }
+impl Generator for Course<'_> {
+    fn kinds(&self) -> Vec<&'static str> {
+        self.piece.score.names.clone()
     }
 
-    /// # Errors
-    /// A pass cannot be played.
-    pub fn run(mut self) -> Result<(), Failed> {
-        let (ended, cpu, cpu_ns) = match self.play() {
-            Ok(done) => done,
-            Err(wrong) => {
-                let _ = self.leave();
-                return Err(wrong);
-            }
+    fn begin(&mut self) -> Result<u64, Failed> {
+        self.begin_ns = monotonic_ns() + AHEAD_NS;
+        self.from_ns = self.begin_ns + self.plan.warm_up_ns;
+        self.until_ns = self.from_ns + self.plan.duration_ns;
+        self.window = Window::of(self.plan, self.from_ns);
+        self.cpu_ns = self.cpu_ns();
+        Ok(self.begin_ns)
+    }
+
+    fn step(&mut self, now_ns: u64) -> Result<Option<Closed>, Failed> {
+        if self.places.interrupted && !self.ended {
+            return Ok(None);
+        }
+        self.start_due(now_ns)?;
+        self.reap()?;
+        if self.ended || monotonic_ns() < self.window.end_ns {
+            return Ok(None);
+        }
+        let closed = self.close(self.window.end_ns);
+        self.ended = self.window.is_last();
+        self.window = self.window.next();
+        Ok(Some(closed))
+    }
+
+    fn ended_ns(&self) -> Option<u64> {
+        self.ended.then_some(self.until_ns)
+    }
+
+    fn stop(&mut self, now_ns: u64) -> Option<Closed> {
+        self.ended = true;
+        self.until_ns = self.until_ns.min(now_ns.max(self.from_ns));
+        self.under_way.iter().for_each(|pass| pass.stop(now_ns));
+        (now_ns > self.window.begin_ns).then(|| self.close(self.until_ns))
+    }
+
+    fn wait(&mut self, until_ns: u64, signals: &mut Signals) -> Result<(), Failed> {
+        let now = monotonic_ns();
+        let next_ns = if self.more() && self.under_way.len() < MOST_PASSES {
+            self.begins_ns(self.started).saturating_sub(AHEAD_NS).max(now)
+        } else {
+            u64::MAX
         };
-        let drained_ns = monotonic_ns().saturating_sub(self.until_ns);
+        let end_ns = if self.ended { until_ns } else { self.window.end_ns };
+        signals.wait(None, end_ns.min(next_ns).min(now + LOOK_NS));
+        Ok(())
+    }
+
+    /// Processes: they end soon after their last request.
+    fn owes(&self) -> bool {
+        !self.under_way.is_empty() || self.more()
+    }
+
+    /// Of this process and those that play.
+    fn cpu_ns(&self) -> u64 {
+        let usage = sys::usage_of(libc::RUSAGE_CHILDREN);
+        let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+        let alive: u64 = self.under_way.iter().map(Pass::cpu_ns).sum();
+        own_cpu_ns() + ns(usage.ru_utime) + ns(usage.ru_stime) + alive
+    }
+
+    fn busy(&self, _used_ns: u64, _span_ns: f64) -> f64 {
+        0.0 // known at the end: `rest`
+    }
+
+    fn rest(&mut self, _owed: bool, summary: &mut Summary) -> Result<Option<Box<Tally>>, Failed> {
         let played = self.played();
         self.leave()?;
         let offered = self.offered(self.until_ns, &played);
-        let duration_ns = self.until_ns.saturating_sub(self.from_ns);
-        let about = RollAbout {
+        summary.about.roll = Some(RollAbout {
             natural_rate: self.piece.natural_rate,
             multiple: self.piece.multiple,
             calls: self.piece.score.requests,
@@ -100,71 +129,33 @@ impl<'a> Course<'a> {
             shared_bytes: self.places.shared.bytes,
             left_out: self.piece.left_out,
             not_played: played.unplayed,
-        };
-        let whole = Whole { ended, duration_ns, cpu, cpu_ns, drained_ns };
-        self.telling.end(played, offered, about, whole);
-        Ok(())
+        });
+        Ok(self.told.end(played, offered, summary))
     }
+}
 
-    /// How it ended, and the CPU time that it took: of one CPU, and ns.
-    fn play(&mut self) -> Result<(&'static str, f64, u64), Failed> {
-        let cpu_ns = self.cpu_so_far_ns();
-        self.cpu_ns = cpu_ns;
-        let ended = self.offer()?;
-        let spent_ns = self.cpu_so_far_ns().saturating_sub(cpu_ns);
-        let span_ns = monotonic_ns().saturating_sub(self.begin_ns).max(1);
-        self.drain()?;
-        Ok((ended, spent_ns as f64 / span_ns as f64, spent_ns))
+impl Drop for Course<'_> {
+    fn drop(&mut self) {
+        let _ = self.leave();
     }
+}
 
-    /// Until all is offered, or a signal; how it ended.
-    fn offer(&mut self) -> Result<&'static str, Failed> {
-        let end_ns = self.until_ns;
-        let mut window = Window::new(self.from_ns, self.plan.window_ns, end_ns);
-        loop {
-            let now = monotonic_ns();
-            if self.told > 0 {
-                self.stop(now);
-                if now > window.begin_ns {
-                    self.tell(window.begin_ns, now.min(end_ns));
-                }
-                return Ok("early");
-            }
-            self.start_due(now)?;
-            self.reap()?;
-            if window.end_ns <= monotonic_ns() {
-                let heard = self.tell(window.begin_ns, window.end_ns);
-                if window.end_ns == end_ns {
-                    return Ok("whole");
-                }
-                window = window.next();
-                if !heard {
-                    self.stop(window.begin_ns);
-                    return Ok("early");
-                }
-                continue;
-            }
-            self.wait(window.end_ns);
-        }
-    }
-
-    /// Nothing more is due from that instant on.
-    fn stop(&mut self, at_ns: u64) {
-        self.until_ns = self.until_ns.min(at_ns.max(self.from_ns));
-        self.under_way.iter().for_each(|pass| pass.stop(at_ns));
-    }
-
-    /// Waits for what was due and has not ended, up to the bound or a further signal.
-    fn drain(&mut self) -> Result<(), Failed> {
-        let (told, until_ns) = (self.told, self.until_ns.saturating_add(self.plan.drain_ns));
-        loop {
-            let now = monotonic_ns();
-            self.start_due(now)?;
-            self.reap()?;
-            if self.under_way.is_empty() && !self.more() || now >= until_ns || self.told != told {
-                return Ok(());
-            }
-            self.wait(until_ns);
+impl<'a> Course<'a> {
+    pub fn new(piece: &'a Piece, plan: &'a Plan, places: &'a Places) -> Self {
+        Course {
+            piece,
+            places,
+            plan,
+            told: Told::new(&piece.score.names),
+            begin_ns: 0,
+            from_ns: 0,
+            window: Window::of(plan, 0),
+            ended: false,
+            until_ns: 0,
+            started: 0,
+            under_way: Vec::new(),
+            over: Played::default(),
+            cpu_ns: 0,
         }
     }
 
@@ -212,24 +203,6 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// Until something is to be done, at most until then.
-    fn wait(&mut self, until_ns: u64) {
-        let now = monotonic_ns();
-        let next_ns = if self.more() {
-            self.begins_ns(self.started).saturating_sub(AHEAD_NS).max(now)
-        } else {
-            u64::MAX
-        };
-        let next_ns = if self.under_way.len() < MOST_PASSES { next_ns } else { u64::MAX };
-        let wake_ns = until_ns.min(next_ns).min(now + LOOK_NS);
-        let mut asked = [sys::wanted(self.signals.as_raw_fd())];
-        // A poll that fails is only a look too early.
-        let _ = sys::poll(&mut asked, Some(wake_ns.saturating_sub(now)));
-        if asked[0].revents != 0 {
-            self.told += u32::from(sys::take_signal(self.signals).is_some());
-        }
-    }
-
     fn played(&self) -> Played {
         let mut played = self.over.clone();
         self.under_way.iter().for_each(|pass| played.add(&pass.played()));
@@ -242,22 +215,21 @@ impl<'a> Course<'a> {
         before(at_ns).saturating_sub(before(self.from_ns)).saturating_sub(played.unplayed)
     }
 
-    /// Tells of a window; false: nobody listens.
-    fn tell(&mut self, begin_ns: u64, end_ns: u64) -> bool {
+    /// The window under way, which ends at that instant.
+    fn close(&mut self, end_ns: u64) -> Closed {
         let played = self.played();
         let offered = self.offered(end_ns, &played);
-        let cpu_ns = self.cpu_so_far_ns();
-        let used_ns = cpu_ns.saturating_sub(self.cpu_ns);
-        self.cpu_ns = cpu_ns.max(self.cpu_ns);
-        self.telling.window(played, offered, end_ns.saturating_sub(begin_ns), used_ns)
-    }
-
-    /// Of this process and those that play, ns.
-    fn cpu_so_far_ns(&self) -> u64 {
-        let usage = sys::usage_of(libc::RUSAGE_CHILDREN);
-        let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-        let alive: u64 = self.under_way.iter().map(Pass::cpu_ns).sum();
-        own_cpu_ns() + ns(usage.ru_utime) + ns(usage.ru_stime) + alive
+        let now_ns = self.cpu_ns().max(self.cpu_ns);
+        let cpu_ns = now_ns - std::mem::replace(&mut self.cpu_ns, now_ns);
+        Closed {
+            duration_ns: end_ns.saturating_sub(self.window.begin_ns),
+            cpu_ns,
+            outstanding: played.begun.saturating_sub(played.ended()) as usize,
+            waiting: offered.saturating_sub(played.begun) as usize,
+            tally: Box::new(self.told.newly(played, offered)),
+            waited_s: None,
+            multiple: Some(self.piece.multiple),
+        }
     }
 
     fn refused(&self, Refused(line, code): Refused) -> Failed {

@@ -8,7 +8,7 @@ use etude_replay::{Roll, Score};
 use etude_script::{Needed, What};
 
 use crate::options::{Pace, RollAsked};
-use crate::summary::LeftOut;
+use crate::report::summary::LeftOut;
 
 /// A shorter pass would be mostly the making of its processes.
 const SHORTEST_NS: u64 = 1_000_000;

@@ -7,9 +7,9 @@ use etude_clock::seconds;
 use etude_replay::time_text as time;
 use etude_terminal::Screen;
 
-use crate::report_line::Line;
-use crate::summary::{LeftOut, Summary};
-use crate::tally::Tally;
+use crate::report::Line;
+use crate::report::summary::{LeftOut, Summary};
+use crate::report::tally::Tally;
 
 /// Quantiles of the response times.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];

@@ -7,8 +7,8 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand_distr::{Distribution, Exp1};
 
-use crate::distribution::Arrivals;
-use crate::plan::Load;
+use crate::run::distribution::Arrivals;
+use crate::run::plan::Load;
 
 /// Instants are of CLOCK_MONOTONIC, ns.
 pub(crate) enum Schedule {

@@ -6,10 +6,15 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
+use etude_launch::sys;
+
 use super::*;
-use crate::distribution::Process;
-use crate::http_target::Http;
-use crate::plan::Load;
+use crate::http::target::Http;
+use crate::report::Line;
+use crate::report::summary::About;
+use crate::run::distribution::Process;
+use crate::run::plan::Load;
+use crate::run::run_loop;
 
 const MILLI: u64 = 1_000_000;
 
@@ -75,12 +80,9 @@ fn run_on(plan: &Plan, target: impl Target, instants: Option<Vec<u64>>) -> Run {
     let (sender, receiver) = channel();
     let signals = sys::signalfd(&[libc::SIGUSR2]).unwrap();
     let about = About { target: "http", workload: None, file_set: None, roll: None };
-    let client = Client::new(plan, about, &sender, signals, target);
-    let client = match instants {
-        Some(instants) => client.with_arrivals(instants.into_iter()),
-        None => client,
-    };
-    client.run().unwrap();
+    let mut client = Client::new(plan, target);
+    client.given = instants.map(|instants| Box::new(instants.into_iter()) as _);
+    run_loop::run(plan, Summary::new(plan, about), Signals::new(signals, 0), &sender, client).unwrap();
     drop(sender);
     let (mut windows, mut end) = (Vec::new(), None);
     for line in receiver {

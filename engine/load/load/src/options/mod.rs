@@ -1,5 +1,9 @@
 //! What `load` was asked, as plain data; each mistake is one line.
 
+pub(crate) mod named_workload;
+pub(crate) mod nfs_url;
+pub(crate) mod url;
+
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -7,10 +11,10 @@ use clap::{ArgGroup, Parser, ValueEnum};
 use etude_clock::SECOND;
 use etude_options::values;
 
-use crate::distribution::Process;
-use crate::nfs_url::NfsUrl;
-use crate::plan::{Load, Plan, Wait};
-use crate::url::Url;
+use crate::options::nfs_url::NfsUrl;
+use crate::options::url::Url;
+use crate::run::distribution::Process;
+use crate::run::plan::{Load, Plan, Wait};
 
 /// All that can be asked.
 #[derive(Debug)]
@@ -360,5 +364,4 @@ fn assignment(text: &str) -> Result<String, String> {
 }
 
 #[cfg(test)]
-#[path = "options_tests.rs"]
 mod tests;

@@ -3,9 +3,9 @@
 use etude_clock::seconds;
 use serde::Serialize;
 
-use crate::distribution::Process;
-use crate::plan::{Load, Plan, Wait};
-use crate::tally::{Failures, Tally};
+use crate::report::tally::{Failures, Tally};
+use crate::run::distribution::Process;
+use crate::run::plan::{Load, Plan, Wait};
 
 /// A generator that works for so much of the time has none left (of one CPU).
 const BUSY: f64 = 0.8;

@@ -1,10 +1,10 @@
 use std::sync::mpsc::channel;
 
 use super::*;
-use crate::distribution::Process;
-use crate::plan::{Load, Plan, Wait};
-use crate::summary::{About, LeftOut, RollAbout, Summary};
-use crate::target::Failure;
+use crate::report::summary::{About, LeftOut, RollAbout, Summary};
+use crate::run::distribution::Process;
+use crate::run::plan::{Load, Plan, Wait};
+use crate::run::target::Failure;
 
 fn summary(load: Load) -> Summary {
     let plan = Plan {
@@ -45,8 +45,7 @@ fn written(answered: u64, screen: Screen, change: impl FnOnce(&mut Summary, &mut
     change(&mut summary, &mut tally);
     summary.add(&tally);
     let (sender, receiver) = channel();
-    let own =
-        crate::report_line::Own { cpu: 0.1, outstanding: 0, waiting: 0, waited_s: None, multiple: None };
+    let own = crate::report::Own { cpu: 0.1, outstanding: 0, waiting: 0, waited_s: None, multiple: None };
     sender.send(Line::Window { duration_s: 2.0, tally: Box::new(tally), own }).unwrap();
     sender.send(Line::Summary { summary: Box::new(summary), drained: None }).unwrap();
     drop(sender);

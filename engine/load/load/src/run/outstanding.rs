@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::target::Ticket;
+use crate::run::target::Ticket;
 
 /// In the place of an instant: this one is over.
 const OVER: u64 = u64::MAX;

@@ -1,5 +1,9 @@
 //! `etude-engine known-server`.
 
+pub(crate) mod mmc_queue;
+pub(crate) mod server;
+pub(crate) mod stalls;
+
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -10,12 +14,12 @@ use etude_options::Failed;
 use etude_options::values;
 use serde_json::json;
 
-use crate::distribution::{Law, Services};
 use crate::exit::{machine, signals};
-use crate::known_server::Server;
-use crate::mmc_queue::Station;
+use crate::known_server::mmc_queue::Station;
+use crate::known_server::server::Server;
+use crate::known_server::stalls::Stalls;
 use crate::poller::raise_open_files;
-use crate::stalls::Stalls;
+use crate::run::distribution::{Law, Services};
 
 /// Shorter services would drown in what timers and sockets are late by.
 const LEAST_MEAN_MS: f64 = 5.0;

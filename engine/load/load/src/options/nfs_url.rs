@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::url::{after_scheme, host_and_port, port_number};
+use crate::options::url::{after_scheme, host_and_port, port_number};
 
 /// `nfs://HOST[:PORT]/EXPORT[?mountport=N]`; of RFC 2224 the part that names one export.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use etude_clock::seconds;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::target::Failure;
+use crate::run::target::Failure;
 
 /// Of response times.
 const DIGITS: u8 = 3;

@@ -8,10 +8,10 @@ use etude_clock::monotonic_ns;
 use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::http::Answer;
+use crate::http::message::Answer;
+use crate::http::wire::{Filled, Wire};
 use crate::poller::Poller;
-use crate::target::{Ended, Failure, Target, Ticket};
-use crate::wire::{Filled, Wire};
+use crate::run::target::{Ended, Failure, Target, Ticket};
 
 struct Connection {
     wire: Wire,

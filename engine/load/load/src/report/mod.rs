@@ -1,10 +1,16 @@
 //! The reports of a load generator, one line each: a window as it ends, and the summary at the end.
 
+pub(crate) mod progress;
+pub(crate) mod summary;
+pub(crate) mod tally;
+pub(crate) mod text_report;
+pub(crate) mod window_writer;
+
 use etude_clock::seconds;
 use serde::Serialize;
 
-use crate::summary::Summary;
-use crate::tally::Tally;
+use crate::report::summary::Summary;
+use crate::report::tally::Tally;
 
 /// A line of the report.
 pub(crate) enum Line {

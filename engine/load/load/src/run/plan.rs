@@ -1,6 +1,6 @@
 //! What is to be offered, and for how long.
 
-use crate::distribution::Process;
+use crate::run::distribution::Process;
 
 /// How requests come.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,7 +41,7 @@ impl Plan {
     /// One request a second, for a nanosecond; tests change what they are about.
     pub fn of_tests() -> Plan {
         Plan {
-            load: Load::Open { rate: 1.0, process: crate::distribution::Process::Poisson },
+            load: Load::Open { rate: 1.0, process: crate::run::distribution::Process::Poisson },
             wait: Wait::Sleep,
             seed: 0,
             warm_up_ns: 0,

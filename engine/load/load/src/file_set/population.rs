@@ -2,7 +2,7 @@
 
 use etude_workload::{FileSet, Object};
 
-use crate::gate::Numbers;
+use crate::file_set::gate::Numbers;
 
 /// A file set, with what comes and goes.
 pub(crate) struct Population {

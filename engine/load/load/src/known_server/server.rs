@@ -13,12 +13,12 @@ use etude_launch::sys;
 use serde_json::json;
 use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 
-use crate::distribution::Services;
-use crate::http::{self, Request};
-use crate::mmc_queue::{Service, Station};
+use crate::http::message::{self, Request};
+use crate::http::wire::{Filled, Wire};
+use crate::known_server::mmc_queue::{Service, Station};
+use crate::known_server::stalls::Stalls;
 use crate::poller::{Poller, Token};
-use crate::stalls::Stalls;
-use crate::wire::{Filled, Wire};
+use crate::run::distribution::Services;
 
 /// These are no keys of a connection: theirs have an odd upper half.
 const LISTENER: Token = 0;
@@ -138,7 +138,7 @@ impl Server {
     /// Takes the requests that have come whole, one after the other.
     fn understand(&mut self, key: DefaultKey) {
         while let Some(peer) = self.peers.get_mut(key).filter(|peer| peer.asked.is_none()) {
-            match http::request(&peer.wire.input) {
+            match message::request(&peer.wire.input) {
                 Ok(None) => return,
                 Ok(Some(asked)) => {
                     peer.wire.input.drain(..asked.bytes);
@@ -183,7 +183,7 @@ impl Server {
     }
 
     fn tell(&mut self, key: DefaultKey, status: &str, body: &str, asked: &Request) {
-        let sent = self.peers[key].wire.send(&http::answer(status, body, asked));
+        let sent = self.peers[key].wire.send(&message::answer(status, body, asked));
         if sent.is_err() || !asked.keep {
             self.part(key);
         }

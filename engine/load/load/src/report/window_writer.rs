@@ -10,9 +10,9 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde::Serialize;
 
-use crate::report_line::{Line, Own};
-use crate::summary::Summary;
-use crate::tally::{Failures, Kind, Tally};
+use crate::report::summary::Summary;
+use crate::report::tally::{Failures, Kind, Tally};
+use crate::report::{Line, Own};
 
 /// The members of every workload's windows.
 #[derive(Serialize)]
@@ -166,7 +166,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::target::Failure;
+    use crate::run::target::Failure;
 
     #[test]
     fn a_window_is_told_with_its_histogram_and_the_exact_mean() {
@@ -241,8 +241,9 @@ mod tests {
             range.for_each(|ms| tally.answered(0, ms * 1_000_000));
             Box::new(tally)
         };
-        let plan = crate::plan::Plan::of_tests();
-        let about = crate::summary::About { target: "http", workload: None, file_set: None, roll: None };
+        let plan = crate::run::plan::Plan::of_tests();
+        let about =
+            crate::report::summary::About { target: "http", workload: None, file_set: None, roll: None };
         let told = |windows: Vec<Box<Tally>>, drained: Option<(f64, Box<Tally>)>| -> Value {
             let (sender, receiver) = std::sync::mpsc::channel();
             for tally in windows {

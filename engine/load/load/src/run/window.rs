@@ -1,5 +1,7 @@
 //! When windows begin and end: side by side on the schedule, without gaps.
 
+use crate::run::plan::Plan;
+
 /// A stretch; the last one is as short as it must be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Window {
@@ -10,7 +12,12 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub fn new(begin_ns: u64, length_ns: u64, last_ns: u64) -> Window {
+    /// The first one of a run whose warm-up is over at that instant.
+    pub fn of(plan: &Plan, began_ns: u64) -> Window {
+        Window::new(began_ns, plan.window_ns, began_ns.saturating_add(plan.duration_ns))
+    }
+
+    fn new(begin_ns: u64, length_ns: u64, last_ns: u64) -> Window {
         // A last window of less than a hundredth belongs to the one before: sums of decimals are not exact.
         let end_ns = begin_ns.saturating_add(length_ns);
         let end_ns = if last_ns.saturating_sub(end_ns) < length_ns / 100 { last_ns } else { end_ns };
@@ -19,6 +26,10 @@ impl Window {
 
     pub fn next(self) -> Window {
         Window::new(self.end_ns, self.length_ns, self.last_ns)
+    }
+
+    pub fn is_last(self) -> bool {
+        self.end_ns == self.last_ns
     }
 
     pub fn duration_ns(self) -> u64 {
