@@ -10,9 +10,8 @@ import pytest
 
 from etude.errors import InputError, UsageError
 from etude.figures.data import Bars, Curve, Field, Figure, Line
-from etude.figures.export import export
 from etude.figures.fields import edges, grid
-from etude.figures.save import render
+from etude.figures.save import export, render
 from etude.figures.style import Style
 from etude.figures.surface import (
     Effect,
