@@ -26,6 +26,7 @@ from etude.figures.data import (
     check_count,
     label,
 )
+from etude.surface.effects import MainEffect
 from etude.surface.effects import main_effects as effects_of
 from etude.surface.factors import Configuration, Factor, magnitude
 from etude.surface.surface_result import SurfaceResult
@@ -77,15 +78,6 @@ class KnownValue:
     low: float | None = None
     high: float | None = None
     state: State = "measured"
-
-
-@dataclass(frozen=True)
-class Effect:
-    """One factor: the response at each level as a ratio to the lowest, with its interval."""
-
-    name: str
-    levels: tuple[str, ...]
-    ratios: tuple[tuple[float, float, float] | None, ...]
 
 
 def contours(x: Levels, y: Levels, known: Sequence[KnownValue], response: str, title: str = "") -> Figure:
@@ -142,7 +134,7 @@ def over_levels(
     )
 
 
-def main_effects(effects: Sequence[Effect], response: str, title: str = "") -> Figure:
+def main_effects(effects: Sequence[MainEffect], response: str, title: str = "") -> Figure:
     """All factors beside each other: the response at each level, as a ratio to the lowest."""
     if not effects:
         raise InputError("nothing to draw: no factor has two levels")
@@ -151,11 +143,11 @@ def main_effects(effects: Sequence[Effect], response: str, title: str = "") -> F
     at = 0
     for number, effect in enumerate(effects):
         found = [(at + n, ratio) for n, ratio in enumerate(effect.ratios) if ratio is not None]
-        points = tuple(Point(float(x), *ratio) for x, ratio in found)
+        points = tuple(Point(float(x), ratio.value, ratio.low, ratio.high) for x, ratio in found)
         if number % 2 == 0:
-            layers.append(Band(at - 0.6, at + len(effect.levels) - 0.4, label(effect.name, 24)))
+            layers.append(Band(at - 0.6, at + len(effect.levels) - 0.4, label(effect.factor, 24)))
         else:
-            layers.append(Band(at - 0.6, at - 0.6, label(effect.name, 24)))
+            layers.append(Band(at - 0.6, at - 0.6, label(effect.factor, 24)))
         layers.append(Curve("", points, number))
         ticks += [(float(at + n), label(text, 12)) for n, text in enumerate(effect.levels)]
         at += len(effect.levels)
@@ -294,13 +286,7 @@ def figures_of(mapped: SurfaceResult) -> Mapping[str, Figure]:
     elif several:
         found |= _lines(mapped, several, rising)
     if len(several) > 1:
-        effects = [
-            Effect(
-                e.factor, e.levels, tuple(None if r is None else (r.value, r.low, r.high) for r in e.ratios)
-            )
-            for e in effects_of(mapped.filled)
-        ]
-        found["effects"] = main_effects(effects, mapped.response)
+        found["effects"] = main_effects(effects_of(mapped.filled), mapped.response)
     return found
 
 
