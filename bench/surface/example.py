@@ -13,9 +13,9 @@ import numpy as np
 
 from etude.figures.save import save
 from etude.figures.style import Style
-from etude.figures.surface_figures import figures_of
+from etude.figures.surface import figures_of
 from etude.present.sections.surface import surface_section
-from etude.present.to_terminal import show
+from etude.present.terminal import show
 from etude.surface.factors import Factor, Space
 from etude.surface.samples import KnownResponses, Sample, known_samples
 from etude.surface.surface_result import SurfaceResult

@@ -6,9 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from etude.export.document import Document, Point, Run
+from etude.export.document import Document, Point, Run, identifier, one_line, word
 from etude.export.gather import figures_of
-from etude.export.narrow_text import identifier, one_line, word
 from etude.store.entry import Machine
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12) | st.sampled_from(

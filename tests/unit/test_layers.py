@@ -148,7 +148,7 @@ def test_a_table_meets_a_screen_in_one_place() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "table"
     }
-    assert laying_out == {"etude.present.to_terminal"}
+    assert laying_out == {"etude.present.terminal"}
 
 
 def test_an_import_of_a_layer_above_is_found() -> None:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from etude.analysis.getstats.options import USAGE, parse_getstats
 from etude.cli.entry import complain, run_program
 from etude.cli.help import fitted, help_width
 from etude.errors import EtudeError
 from etude.version import __version__
-
-if TYPE_CHECKING:
-    pass
 
 
 def entry() -> None:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from etude.cli.entry import complain, run_program
 from etude.cli.help import fitted, help_width
 from etude.errors import EtudeError, UsageError
 from etude.version import __version__
-
-if TYPE_CHECKING:
-    pass
 
 USAGE = """\
 usage: graphit --mode=bar|line --components=A[,B …] --graphfile=FILE [OPTION …] SERIES FILE [SERIES FILE …]

@@ -41,7 +41,6 @@ def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _goes_on(block: Sequence[str], line: str) -> bool:
-    """True if a line belongs to the block before it."""
     first, indent = block[0], len(line) - len(line.lstrip())
     if not line or not first or first.startswith("usage:"):
         return False

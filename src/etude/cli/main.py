@@ -13,6 +13,9 @@ from etude.errors import EtudeError, MachineRefuses, Restarting
 from etude.program import engine_path
 from etude.version import __version__
 
+PATIENCE_S = 300.0
+"""A machine that is still up after this does not restart."""
+
 
 def entry() -> None:
     """The program `etude`."""
@@ -46,7 +49,6 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _logged(arguments: list[str]) -> int:
-    """`--log FILE` in front of a verb."""
     first, equals, file = arguments[0].partition("=")
     rest = arguments[1:]
     if not equals and rest:
@@ -96,7 +98,6 @@ def _unknown_operation(verb: str, words: list[str]) -> int:
 
 
 def _is_command(line: str) -> bool:
-    """True if the line begins with a program that is there."""
     import shutil
 
     first = line.split(maxsplit=1)[:1]
@@ -150,7 +151,7 @@ def _environment_at_start() -> dict[str, str]:
 def _run(verb: str, arguments: list[str]) -> int:
     import gc
 
-    from etude.cli.verb_parsers import of_verb, verb_module, verb_parser
+    from etude.cli.verb_parsers import of_verb, verb_parser, verb_runner
     from etude.masking import Mask
 
     taken = of_verb(verb, "take_over", lambda words: None)(arguments)
@@ -167,11 +168,9 @@ def _run(verb: str, arguments: list[str]) -> int:
         mask.title()
         trail.mask_by(mask)
         trail.note("begin", f"Étude {__version__}: {' '.join(mask.words(options.command_line))}")
-        code: int = verb_module(verb).run(options)
+        code = verb_runner(verb)(options)
     except Restarting as error:
-        from etude.cli.machine.restart_notice import restart_now
-
-        return restart_now(error.entry, lambda why: _complain(str(why), why.exit_code))
+        return _restart(error.entry)
     except EtudeError as error:
         return _complain(_going_on(error), error.exit_code, error.detail)
     return code
@@ -194,6 +193,27 @@ def _complain(line: str, code: int, detail: str = "") -> int:
     if detail:
         print(detail, file=sys.stderr)
     return code
+
+
+def _restart(entry: str) -> int:
+    """Restart the machine and wait for the end that it brings; the exit code, where it comes first."""
+    import shlex
+    import time
+
+    from etude.machine.boot import record, restart
+
+    into = f" into {entry}" if entry else ""
+    print(f"etude: restarting the machine{into}; it goes on after the boot", file=sys.stderr, flush=True)
+    try:
+        restart.restart(entry or None)
+    except EtudeError as error:
+        go_on = shlex.join(["etude", *record.load().words])
+        record.forget()
+        return _complain(f"{error}; see to that, then go on with: {go_on}", MachineRefuses.exit_code)
+    time.sleep(PATIENCE_S)
+    return _complain(
+        f"the machine did not restart within {PATIENCE_S:g} s; see to that", MachineRefuses.exit_code
+    )
 
 
 if __name__ == "__main__":

@@ -211,8 +211,6 @@ def add_mask(add: Callable[..., object]) -> None:
 
 
 def _mask(text: str) -> str:
-    from etude.patterns import PatternError, compile_pattern
-
     try:
         compile_pattern(text)
     except PatternError as error:

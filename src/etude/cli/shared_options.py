@@ -49,6 +49,32 @@ def add_undecided(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def add_output(add: Callable[..., object], metavar: str, help: str) -> None:
+    """Declare --output."""
+    add("-o", "--output", type=kinds.place, metavar=metavar, help=help)
+
+
+def add_confidence(add: Callable[..., object]) -> None:
+    """Declare --confidence, of intervals."""
+    add(
+        "--confidence",
+        type=kinds.percent_between,
+        default=0.95,
+        metavar="PERCENT",
+        help="of all intervals (default 95)",
+    )
+
+
+def add_same_within(add: Callable[..., object]) -> None:
+    """Declare --same-within."""
+    add(
+        "--same-within",
+        type=kinds.share,
+        metavar="SHARE",
+        help="also judge whether tests are the same within this margin, such as 2%%",
+    )
+
+
 def add_budget(add: Callable[..., object]) -> None:
     """Declare --budget."""
     add(

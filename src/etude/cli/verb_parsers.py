@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -51,9 +51,12 @@ def identifier(verb: str) -> str:
     return re.sub("[ -]", "_", verb)
 
 
-def verb_module(verb: str) -> Any:
-    """The module that has `run` of a verb."""
-    return import_module(f"etude.cli.{FOLDERS[verb]}.{identifier(verb)}")
+def verb_runner(verb: str) -> Callable[[argparse.Namespace], int]:
+    """The function `run` of a verb; of `io sweep`, which has two words, `run_sweep` of `io`."""
+    first, _, second = verb.partition(" ")
+    module = import_module(f"etude.cli.{FOLDERS[verb]}.{identifier(first)}")
+    runner: Callable[[argparse.Namespace], int] = getattr(module, f"run_{second}" if second else "run")
+    return runner
 
 
 def of_verb(verb: str, what: str, default: Any = None) -> Any:

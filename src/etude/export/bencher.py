@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 
-from etude.export.document import Document, Exported, omit_point
-from etude.export.narrow_text import at_most, one_line, require_one_run
+from etude.export.document import Document, Exported, at_most, omit_point, one_line, require_one_run
 
 _NAME, _MEASURE = 1024, 64
 

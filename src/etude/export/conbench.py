@@ -11,8 +11,7 @@ import math
 import re
 from typing import Any
 
-from etude.export.document import Document, Exported, NotExported, Point, Run
-from etude.export.narrow_text import one_line
+from etude.export.document import Document, Exported, NotExported, Point, Run, omit_point, one_line
 from etude.store.entry import Machine
 from etude.version import __version__
 
@@ -41,11 +40,11 @@ def write(document: Document) -> Exported:
     results, left_out = [], list[NotExported]()
     for point in document.points:
         if point.unit not in _UNITS:
-            left_out.append(NotExported(point.test, point.metric, f"Conbench has no unit {point.unit}"))
+            left_out.append(omit_point(point, f"Conbench has no unit {point.unit}"))
         elif point.figures is not None and not point.values:
-            left_out.append(NotExported(point.test, point.metric, "no value of a single trial is known"))
+            left_out.append(omit_point(point, "no value of a single trial is known"))
         elif point.run.measured is None:
-            left_out.append(NotExported(point.test, point.metric, "nothing says when it was measured"))
+            left_out.append(omit_point(point, "nothing says when it was measured"))
         else:
             results.append(_result(document, point))
     return Exported(json.dumps(results, indent=1, ensure_ascii=False) + "\n", tuple(left_out))

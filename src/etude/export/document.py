@@ -1,12 +1,18 @@
-"""The exported document: each metric of each test in each result, as plain data, whatever it was read from."""
+"""The exported document: each metric of each test in each result, as plain data, whatever it was read from.
+
+Also names and numbers as narrow formats can hold them.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+from etude.errors import UsageError
 from etude.store.entry import Machine
 
 
@@ -149,9 +155,9 @@ def by_test(points: Sequence[Point]) -> Iterator[tuple[Point, ...]]:
     return (tuple(group) for group in groups.values())
 
 
-def omit_point(point: Point) -> NotExported:
-    """Note that a point without statistics is left out."""
-    return NotExported(point.test, point.metric, point.reason or "no kept trial has a value")
+def omit_point(point: Point, why: str = "") -> NotExported:
+    """Note that a point is left out, by default because it has no statistics."""
+    return NotExported(point.test, point.metric, why or point.reason or "no kept trial has a value")
 
 
 def lost_lines(lost: Sequence[NotExported]) -> list[str]:
@@ -167,3 +173,50 @@ def _line(why: str, found: Sequence[NotExported]) -> str:
     metrics = [metric for metric in dict.fromkeys(each.metric for each in found) if metric]
     of = f" of {tests[0]}" if len(tests) == 1 else f" of {len(tests)} tests" if tests else ""
     return f"{', '.join(metrics)}{of}: {why}" if metrics else why
+
+
+def one_line(text: str) -> str:
+    """The text without line ends, control characters and repeated or outer blanks; `?` for an empty one.
+
+    What is no character (an undecodable byte of a file name) becomes U+FFFD.
+    """
+    printable = "".join(c if c.isprintable() or c.isspace() else "\ufffd" for c in text)
+    return " ".join(printable.split()) or "?"
+
+
+def word(text: str) -> str:
+    """One line without blanks, …"""
+    return one_line(text).replace(" ", "_")
+
+
+def identifier(text: str) -> str:
+    """… and of ASCII letters, digits and `_` only, not beginning with a digit."""
+    found = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or "unnamed"
+    return f"_{found}" if found[0].isdigit() else found
+
+
+def at_most(text: str, limit: int) -> str:
+    """Cut to that many characters; what was cut differs from what else begins alike by a digest at its end."""
+    if len(text) <= limit:
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{text[: limit - 9].rstrip()}~{digest}"
+
+
+def require_one_run(document: Document, what: str) -> tuple[list[Point], list[NotExported]]:
+    """The points, each name and metric once; and a list for what is left out.
+
+    Raises:
+        UsageError: two runs on one machine have a test of one name.
+    """
+    found: dict[tuple[str, str], Point] = {}
+    for point in document.points:
+        place = one_line(document.name(point)), one_line(point.metric)
+        if place in found:
+            both = " and ".join(dict.fromkeys((found[place].run.source, point.run.source)))
+            raise UsageError(
+                f"test {place[0]!r} has {place[1]} twice, in {both}: a file of {what} holds one run; "
+                "export one result at a time, or choose with --test"
+            )
+        found[place] = point
+    return list(found.values()), []

@@ -94,7 +94,6 @@ def _of_summaries(found: Summaries, run: Run) -> Iterator[Point]:
 
 
 def _points(judged: Verdict, number: int, run: Run, confidence: float) -> Iterator[Point]:
-    """Points of one test: each metric on each machine that it was measured on."""
     subject = judged.subject
     series, test = subject.tests[number], judged.tests[number]
     if not test.metrics:

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import json
 
-from etude.export.document import Document, Exported, NotExported, Point, omit_point
-from etude.export.narrow_text import one_line, require_one_run
+from etude.export.document import (
+    Document,
+    Exported,
+    NotExported,
+    Point,
+    omit_point,
+    one_line,
+    require_one_run,
+)
 from etude.units.formatting import counted
 
 
@@ -31,9 +38,7 @@ def _means(document: Document, kind: str) -> Exported:
             continue
         rows.append(_row(document, point))
     unclear = "nothing says whether more of it is better"
-    left_out += [
-        NotExported(p.test, p.metric, unclear) for p in points if p.figures and p.kind not in ("cost", "rate")
-    ]
+    left_out += [omit_point(p, unclear) for p in points if p.figures and p.kind not in ("cost", "rate")]
     if not rows:
         left_out.append(NotExported("", "", f"no metric is a {kind}, and the action refuses an empty list"))
     return Exported(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", tuple(left_out))

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from etude.export.document import Document, Exported, NotExported, Point, Run, by_test, omit_point
-from etude.export.narrow_text import one_line, word
+from etude.export.document import (
+    Document,
+    Exported,
+    NotExported,
+    Point,
+    Run,
+    by_test,
+    omit_point,
+    one_line,
+    word,
+)
 
 _BETTER = {"cost": "lower", "rate": "higher"}
 _UNITS = {"s": "sec/op", "B": "B/op"}

@@ -11,8 +11,7 @@ import json
 import statistics
 from typing import Any
 
-from etude.export.document import Document, Exported, NotExported, Point, by_test
-from etude.export.narrow_text import one_line
+from etude.export.document import Document, Exported, NotExported, Point, by_test, omit_point, one_line
 from etude.results.delimited import text_cell
 
 COLUMNS = ("command", "mean", "stddev", "median", "user", "system", "min", "max")
@@ -32,11 +31,7 @@ def write(document: Document) -> Exported:
             continue
         results.append(_result(document, elapsed, metrics))
         held = ("elapsed", "user", "system", "peak_memory")
-        left_out += [
-            NotExported(p.test, p.metric, "hyperfine has no such metric")
-            for p in group
-            if p.metric not in held
-        ]
+        left_out += [omit_point(p, "hyperfine has no such metric") for p in group if p.metric not in held]
     return Exported(json.dumps({"results": results}, indent=2, ensure_ascii=False) + "\n", tuple(left_out))
 
 

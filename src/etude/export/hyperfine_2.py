@@ -8,8 +8,7 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from etude.export.document import Document, Exported, NotExported, Point, by_test
-from etude.export.narrow_text import one_line
+from etude.export.document import Document, Exported, NotExported, Point, by_test, omit_point, one_line
 from etude.version import __version__
 
 SCHEMA = 2
@@ -52,7 +51,6 @@ def write(document: Document) -> Exported:
 
 
 def _columns(group: tuple[Point, ...]) -> tuple[dict[str, tuple[str, tuple[float, ...]]], list[NotExported]]:
-    """Unit and values by the metric's name there, for metrics that each included trial has."""
     columns, lacking = {}, []
     count = max(len(point.values) for point in group)
     for point in group:
@@ -65,7 +63,7 @@ def _columns(group: tuple[Point, ...]) -> tuple[dict[str, tuple[str, tuple[float
                 if name and unit == point.unit
                 else "hyperfine has no such metric"
             )
-            lacking.append(NotExported(point.test, point.metric, why))
+            lacking.append(omit_point(point, why))
     if "time_user" in columns and "time_system" in columns:
         both = zip(columns["time_user"][1], columns["time_system"][1], strict=True)
         columns["time_cpu"] = "s", tuple(user + system for user, system in both)

@@ -79,7 +79,6 @@ def _properties(above: xml.Element, values: dict[str, str]) -> None:
 
 
 def _metrics(group: tuple[Point, ...]) -> dict[str, str]:
-    """The figures of each metric, the numbers as they are."""
     found = {f"parameter.{name}": value for name, value in group[0].parameters}
     for point in group:
         if point.figures is None:

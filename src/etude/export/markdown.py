@@ -6,8 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 
-from etude.export.document import Compared, Document, Exported, Point, omit_point
-from etude.export.narrow_text import one_line
+from etude.export.document import Compared, Document, Exported, Point, omit_point, one_line
 from etude.units.formatting import quantity
 
 _LONGEST = 65_536

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from etude.export.document import Document, Exported, Figures, NotExported, Point, Run, omit_point
-from etude.export.narrow_text import identifier
+from etude.export.document import Document, Exported, Figures, Point, Run, identifier, omit_point
 
 _UNITS = {
     "s": "seconds",
@@ -36,9 +35,7 @@ def write(document: Document) -> Exported:
             family = families.setdefault(_COUNT if statistic == "count" else _named(point), {})
             samples = family.setdefault((*_labels(point), ("statistic", statistic)), {})
             if _time(point.run) in samples:
-                left_out.append(
-                    NotExported(point.test, point.metric, f"{point.run.source} began when another result did")
-                )
+                left_out.append(omit_point(point, f"{point.run.source} began when another result did"))
             else:
                 samples[_time(point.run)] = value
     lines = [line for (name, unit), family in families.items() for line in _family(name, unit, family)]

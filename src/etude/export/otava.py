@@ -11,8 +11,7 @@ import io
 from datetime import datetime
 
 from etude.errors import UsageError
-from etude.export.document import Document, Exported, NotExported, Run
-from etude.export.narrow_text import one_line
+from etude.export.document import Document, Exported, NotExported, Run, one_line
 
 
 def write(document: Document) -> Exported:

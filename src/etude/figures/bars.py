@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from etude.errors import InputError, UsageError
-from etude.figures.common import Unit, bars_note, scaled, threshold_lines, unit_for, y_axis
-from etude.figures.data import Axis, Bars, Box, Figure, Panel, Point
-from etude.figures.labels import check_count, label
+from etude.figures.axes import Unit, threshold_lines, unit_for, y_axis
+from etude.figures.data import Axis, Bars, Box, Figure, Panel, Point, check_count, label
 from etude.figures.plot_options import PlotOptions
-from etude.figures.sources import Sample, chosen_metrics, shown_metric, summary_point
+from etude.figures.sources import (
+    Sample,
+    bars_note,
+    chosen_metrics,
+    shown_metric,
+    single_metric,
+    summary_point,
+)
 
 MOST_GROUPS = 60
 APART = 6.0
@@ -52,10 +58,8 @@ def before_after(files: Sequence[tuple[str, Sequence[Sample]]], wish: PlotOption
     if len(files) < 2:
         raise UsageError("before-after shows two results beside each other; name two files")
     everything = [sample for _, members in files for sample in members]
-    (metric, *others) = chosen_metrics(everything, wish)
-    if others:
-        raise UsageError("before-after shows one metric; name one")
-    by_file = [{_test_name(s): s for s in members} for _, members in files]
+    metric = single_metric(everything, wish, "before-after")
+    by_file = [{s.name if s.series is None else s.series.test: s for s in members} for _, members in files]
     tests = list(dict.fromkeys(name for members in by_file for name in members))
     if not any(sum(test in members for members in by_file) > 1 for test in tests):
         if not all(len(members) == 1 for members in by_file):
@@ -71,10 +75,6 @@ def before_after(files: Sequence[tuple[str, Sequence[Sample]]], wish: PlotOption
     base = everything[0].unit(metric)
     stacks = [[key] for key in keys]
     return _figure(tests, stacks, points, named, shown_metric(metric, wish), base, wish, "before-after")
-
-
-def _test_name(sample: Sample) -> str:
-    return sample.series.test if sample.series is not None else sample.name
 
 
 def _stacks(metrics: Sequence[str], wish: PlotOptions) -> list[list[str]]:
@@ -122,12 +122,12 @@ def _figure(
     edge = wish.bar_width * (0.5 + wish.group_gap / 2)
     first = min(box.x for layer in layers for box in layer.boxes)
     last = max(box.x for layer in layers for box in layer.boxes)
-    rotate = wish.rotate if wish.rotate is not None else _rotation(names)
+    rotate = 45.0 if sum(max(len(name), 4) for name in names) > 44 else 0.0
     axis = Axis(
         label(wish.x_label or ""),
         "linear",
         tuple(zip(centres, names, strict=True)),
-        rotate,
+        rotate if wish.rotate is None else wish.rotate,
         first - edge,
         last + edge,
     )
@@ -137,7 +137,7 @@ def _figure(
         (Panel(y_axis(text, unit, wish), (*layers, *threshold_lines(wish.thresholds, unit, "y"))),),
         label(wish.title, 120),
         ("above" if wish.key == "best" else wish.key) if len(layers) > 1 else "off",
-        tuple(lost + bars_note(wish, layers)),
+        tuple(lost + bars_note(wish, [box for layer in layers for box in layer.boxes])),
         kind,
     )
 
@@ -163,15 +163,10 @@ def _boxes(
                 point = points[group, metric]
                 if point is None:
                     continue
-                found = scaled(point, unit)
+                found = point.divided(unit.divisor)
                 x = start + place * step
                 aside = (2 * level - 1) * width / APART if len(stack) > 1 else 0.0
                 low, high = (None if v is None else bottom + v for v in (found.low, found.high))
                 boxes[metric].append(Box(x, width, bottom, bottom + found.y, low, high, x + aside))
                 bottom += found.y
     return centres, boxes
-
-
-def _rotation(names: Sequence[str]) -> float:
-    """0 where the labels fit beside each other, else 45 degrees."""
-    return 45.0 if sum(max(len(name), 4) for name in names) > 44 else 0.0

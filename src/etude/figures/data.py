@@ -1,9 +1,12 @@
-"""A figure's content as plain data: drawn by `draw`, written with its scripts by `export`, compared in tests."""
+"""A figure's content as plain data: drawn by `draw`, written with its scripts by `save`, compared in tests."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from etude.errors import UsageError
 
 Scale = Literal["linear", "log"]
 Look = Literal["both", "line", "dots", "filled", "hollow", "steps", "crosses"]
@@ -14,6 +17,13 @@ GREY = -1
 """A colour that stands for no series."""
 
 
+LONGEST = 48
+"""Characters of a label."""
+MOST_SERIES = 24
+"""More curves, or kinds of bars, cannot be told from each other."""
+Row = tuple[float | None, ...]
+
+
 @dataclass(frozen=True)
 class Point:
     """A value with its error bar; `low` and `high` are None where nothing is known of its spread."""
@@ -22,6 +32,11 @@ class Point:
     y: float
     low: float | None = None
     high: float | None = None
+
+    def divided(self, by: float) -> Point:
+        """The point with y and its bar in a unit that is so many times larger."""
+        low, high = (None if v is None else v / by for v in (self.low, self.high))
+        return Point(self.x, self.y / by, low, high)
 
 
 @dataclass(frozen=True)
@@ -174,3 +189,90 @@ class Figure:
 def name_of(layer: Layer) -> str:
     """The layer's name in the key; empty if it is not there."""
     return layer.name if isinstance(layer, Curve | Bars | Shape) else ""
+
+
+def label(text: str, longest: int = LONGEST) -> str:
+    """The text in one line, without control characters, shortened in its middle."""
+    clean = "".join(c if c.isprintable() else " " for c in text.encode("utf-8", "replace").decode("utf-8"))
+    clean = " ".join(clean.split())
+    if len(clean) <= longest:
+        return clean
+    half = (longest - 1) // 2
+    return f"{clean[: longest - 1 - half]}…{clean[len(clean) - half :]}"
+
+
+def check_count(count: int, what: str) -> None:
+    """Raises UsageError where there are more than can be told from each other."""
+    if count > MOST_SERIES:
+        raise UsageError(
+            f"{count} {what} in one figure cannot be told from each other; choose at most {MOST_SERIES} "
+            "(name fewer files, or --test)"
+        )
+
+
+COLUMNS = {
+    Curve: "x y low high",
+    Bars: "x bottom top width low high bar_x",
+    Shape: "x y",
+    Line: "at",
+    Band: "low high",
+    Mark: "x y low high",
+    Field: "x y value measured",
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """One layer's rows in the data file, and where it belongs."""
+
+    index: int
+    """Number of the block in the file, from 0: Gnuplot's `index`."""
+    panel: int
+    layer: Layer
+    rows: tuple[Row, ...]
+
+
+def blocks(figure: Figure) -> Iterator[Block]:
+    """Each layer that has rows, in the order in which it is drawn."""
+    index = 0
+    for panel, each in enumerate(figure.panels):
+        for layer in each.layers:
+            rows = tuple(_rows(layer))
+            if rows:
+                yield Block(index, panel, layer, rows)
+                index += 1
+
+
+def _rows(layer: Layer) -> Iterator[Row]:
+    if isinstance(layer, Curve):
+        yield from ((p.x, p.y, p.low, p.high) for p in layer.points)
+    elif isinstance(layer, Bars):
+        for b in layer.boxes:
+            yield b.x, b.bottom, b.top, b.width, b.low, b.high, b.x if b.bar_x is None else b.bar_x
+    elif isinstance(layer, Shape):
+        yield from layer.outline
+    elif isinstance(layer, Field):
+        yield from ((s.x, s.y, s.value, float(s.state == "measured")) for s in layer.spots)
+    elif isinstance(layer, Line):
+        yield (layer.at,)
+    elif isinstance(layer, Band):
+        yield layer.low, layer.high
+    else:
+        yield layer.x, layer.y, layer.low, layer.high
+
+
+def data_file(figure: Figure, found: Sequence[Block]) -> str:
+    """Blocks of numbers, two empty lines apart; `NaN` where nothing is known."""
+    parts = [f"# {line}" for line in (figure.title, *figure.notes) if line]
+    for block in found:
+        if block.index:
+            parts += ["", ""]
+        name = name_of(block.layer) or getattr(block.layer, "label", "")
+        parts.append(
+            f"# block {block.index}, panel {block.panel + 1}: {type(block.layer).__name__} {name}".rstrip()
+        )
+        parts.append(f"# {COLUMNS[type(block.layer)]}")
+        parts += [
+            " ".join("NaN" if value is None else f"{value:.12g}" for value in row) for row in block.rows
+        ]
+    return "\n".join(parts) + "\n"

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
-from etude.errors import InputError, UsageError
-from etude.figures.common import Unit, scale, thinned, threshold_lines, unit_for, with_unit, y_axis
-from etude.figures.data import Axis, Bars, Box, Curve, Figure, Layer, Panel, Point, Shape
-from etude.figures.labels import check_count, label
+from etude.errors import InputError
+from etude.figures.axes import Unit, scale, thinned, threshold_lines, unit_for, with_unit, y_axis
+from etude.figures.data import Axis, Bars, Box, Curve, Figure, Layer, Panel, Point, Shape, check_count, label
 from etude.figures.plot_options import PlotOptions
-from etude.figures.sources import Sample, chosen_metrics, shown_metric, values_or_refuse
+from etude.figures.sources import Sample, shown_metric, single_metric, values_or_refuse
 from etude.results.series import Floats
 from etude.stats.percentiles import quartiles
 
@@ -20,100 +21,131 @@ WHISKER = 1.5
 """Whiskers reach to the last value within so many interquartile ranges of the box (Tukey)."""
 
 MOST_BINS = 60
+SIDE_BY_SIDE = ("box", "violin")
+"""Kinds with a name below each distribution: they need no key."""
 GRID = 80
 """Places at which a violin's width is computed."""
 
-Values = Mapping[str, Floats]
+
+@dataclass(frozen=True)
+class Distributions:
+    """Samples by name, in the unit of their axis, and how they are drawn."""
+
+    values: Mapping[str, Floats]
+    text: str
+    """Name of the metric."""
+    unit: Unit
+    wish: PlotOptions
+    notes: list[str]
+
+    def check_log(self, axis: Literal["x", "y"]) -> None:
+        """Raise InputError where an axis of the values is logarithmic and cannot show all of them."""
+        if axis in self.wish.log and min(float(v.min()) for v in self.values.values()) <= 0:
+            raise InputError(
+                f"{self.text}: some values are zero or below, which a logarithmic axis cannot show"
+            )
+
+    def thinned(self, points: Sequence[Point], name: str) -> tuple[Point, ...]:
+        """The points that are drawn, with a note where they are fewer."""
+        drawn, fewer = thinned(points, name)
+        self.notes.extend(fewer)
+        return drawn
+
+    def figure(self, kind: str, x: Axis, y: Axis, layers: Sequence[Layer], axis: Literal["x", "y"]) -> Figure:
+        """The figure of these layers, and thresholds on the axis of the values."""
+        panel = Panel(y, (*layers, *threshold_lines(self.wish.thresholds, self.unit, axis)))
+        key = self.wish.key if len(self.values) > 1 and kind not in SIDE_BY_SIDE else "off"
+        return Figure(x, (panel,), label(self.wish.title, 120), key, tuple(self.notes), kind)
+
+    def figure_over_values(self, kind: str, y: Axis, layers: Sequence[Layer]) -> Figure:
+        """One with the values along x."""
+        self.check_log("x")
+        given = self.wish.x_label
+        text = with_unit(self.text, self.unit) if given is None else given
+        x = Axis(label(text), scale(self.wish, "x"), rotate=self.wish.rotate or 0.0)
+        return self.figure(kind, x, y, layers, "x")
+
+    def figure_side_by_side(self, kind: str, layers: Sequence[Layer]) -> Figure:
+        """One with the names along x."""
+        self.check_log("y")
+        names = [label(name, 24) for name in self.values]
+        rotate = 45.0 if sum(map(len, names)) > 36 else 0.0
+        x = Axis(
+            label(self.wish.x_label or ""),
+            ticks=tuple((float(n), name) for n, name in enumerate(names)),
+            rotate=rotate if self.wish.rotate is None else self.wish.rotate,
+            low=-0.6,
+            high=len(names) - 0.4,
+        )
+        return self.figure(kind, x, y_axis(self.text, self.unit, self.wish), layers, "y")
 
 
 def distribution(samples: Sequence[Sample], wish: PlotOptions, kind: str) -> Figure:
     """One of ecdf, box, violin, histogram, percentiles. Raises InputError where no value is known."""
-    (metric, *others) = chosen_metrics(samples, wish)
-    if others:
-        raise UsageError(f"--kind {kind} shows one metric; name one")
+    metric = single_metric(samples, wish, f"--kind {kind}")
     found = values_or_refuse(samples, metric, kind)
     notes = [f"{label(s.name)}: has no value" for s in samples if s.name not in found]
     unit = unit_for((float(np.median(values)) for values in found.values()), samples[0].unit(metric), wish)
     named = {name: values / unit.divisor for name, values in found.items()}
     check_count(len(named), "distributions")
-    return _KINDS[kind](named, shown_metric(metric, wish), unit, wish, notes)
+    return _KINDS[kind](Distributions(named, shown_metric(metric, wish), unit, wish, notes))
 
 
-def _over_values(values: Values, text: str, unit: Unit, wish: PlotOptions) -> Axis:
-    """An x axis of the values themselves."""
-    if "x" in wish.log and min(float(v.min()) for v in values.values()) <= 0:
-        raise InputError(f"{text}: some values are zero or below, which a logarithmic axis cannot show")
-    given = wish.x_label
-    return Axis(
-        label(with_unit(text, unit) if given is None else given), scale(wish, "x"), None, wish.rotate or 0.0
-    )
-
-
-def _ecdf(values: Values, text: str, unit: Unit, wish: PlotOptions, notes: list[str]) -> Figure:
-    layers: list[Layer] = []
-    for colour, (name, x) in enumerate(values.items()):
+def _ecdf(found: Distributions) -> Figure:
+    layers = []
+    for colour, (name, x) in enumerate(found.values.items()):
         ordered = np.sort(x)
         points = [Point(float(ordered[0]), 0.0)]
         points += [Point(float(v), (n + 1) / ordered.size) for n, v in enumerate(ordered)]
-        drawn, fewer = thinned(points, label(name))
-        notes += fewer
-        layers.append(Curve(label(name), drawn, colour, "steps"))
-    y = Axis(label(wish.y_label or "share of trials at or below"), low=0.0, high=1.02)
-    panel = Panel(y, (*layers, *threshold_lines(wish.thresholds, unit, "x")))
-    return _figure(_over_values(values, text, unit, wish), panel, wish, notes, "ecdf", len(values))
+        layers.append(Curve(label(name), found.thinned(points, label(name)), colour, "steps"))
+    y = Axis(label(found.wish.y_label or "share of trials at or below"), low=0.0, high=1.02)
+    return found.figure_over_values("ecdf", y, layers)
 
 
-def _percentiles(values: Values, text: str, unit: Unit, wish: PlotOptions, notes: list[str]) -> Figure:
+def _percentiles(found: Distributions) -> Figure:
     """Values over percentiles, with as much room for 99 to 99.9 as for 90 to 99."""
-    layers: list[Layer] = []
-    most = max(x.size for x in values.values())
-    for colour, (name, x) in enumerate(values.items()):
-        ordered = np.sort(x)
-        ranks = np.arange(ordered.size)
-        points = [
-            Point(float(1.0 / (1.0 - rank / ordered.size)), float(v))
-            for rank, v in zip(ranks, ordered, strict=True)
-        ]
-        drawn, fewer = thinned(points, label(name))
-        notes += fewer
-        layers.append(Curve(label(name), drawn, colour, "line"))
+    layers = []
+    most = max(x.size for x in found.values.values())
+    for colour, (name, x) in enumerate(found.values.items()):
+        points = [Point(float(1.0 / (1.0 - rank / x.size)), float(v)) for rank, v in enumerate(np.sort(x))]
+        layers.append(Curve(label(name), found.thinned(points, label(name)), colour, "line"))
     shares = [
         s for s in (0.0, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999) if 1.0 / (1.0 - s) <= most * 1.001
     ]
-    ticks = tuple((1.0 / (1.0 - s), f"{100 * s:.6g}") for s in shares)
-    axis = Axis(
-        label(wish.x_label or "percentile"), "log", ticks, wish.rotate or 0.0, 1.0, max(2.0, float(most))
+    x_axis = Axis(
+        label(found.wish.x_label or "percentile"),
+        "log",
+        tuple((1.0 / (1.0 - s), f"{100 * s:.6g}") for s in shares),
+        found.wish.rotate or 0.0,
+        1.0,
+        max(2.0, float(most)),
     )
-    panel = Panel(y_axis(text, unit, wish), (*layers, *threshold_lines(wish.thresholds, unit, "y")))
-    return _figure(axis, panel, wish, notes, "percentiles", len(values))
+    return found.figure("percentiles", x_axis, y_axis(found.text, found.unit, found.wish), layers, "y")
 
 
-def _histogram(values: Values, text: str, unit: Unit, wish: PlotOptions, notes: list[str]) -> Figure:
+def _histogram(found: Distributions) -> Figure:
     """Bins of one width for all, after Freedman and Diaconis; each bar is a share of its own test's trials."""
-    axis = _over_values(values, text, unit, wish)
-    log = axis.scale == "log"
-    together = np.concatenate([np.log10(x) if log else x for x in values.values()])
-    edges = _edges(together)
+    found.check_log("x")
+    log = "x" in found.wish.log
+    seen = {name: np.log10(x) if log else x for name, x in found.values.items()}
+    edges = _edges(np.concatenate(list(seen.values())))
+    shown = 10.0**edges if log else edges
     layers: list[Layer] = []
-    for colour, (name, x) in enumerate(values.items()):
-        counts, _ = np.histogram(np.log10(x) if log else x, edges)
-        shown = 10.0**edges if log else edges
-        boxes = tuple(
-            Box(float(a + b) / 2, float(b - a), 0.0, float(count) / x.size)
-            for (a, b), count in zip(pairwise(shown), counts, strict=True)
-            if count
-        )
-        if len(values) == 1:
+    for colour, (name, x) in enumerate(seen.items()):
+        counts, _ = np.histogram(x, edges)
+        if len(seen) == 1:
+            boxes = tuple(
+                Box(float(a + b) / 2, float(b - a), 0.0, float(count) / x.size)
+                for (a, b), count in zip(pairwise(shown), counts, strict=True)
+                if count
+            )
             layers.append(Bars(label(name), boxes, colour))
             continue
         steps = [Point(float(shown[0]), 0.0)]
         steps += [Point(float(a), float(c) / x.size) for a, c in zip(shown, counts, strict=False)]
         layers.append(Curve(label(name), (*steps, Point(float(shown[-1]), 0.0)), colour, "steps"))
-    panel = Panel(
-        Axis(label(wish.y_label or "share of trials"), low=0.0),
-        (*layers, *threshold_lines(wish.thresholds, unit, "x")),
-    )
-    return _figure(axis, panel, wish, notes, "histogram", len(values))
+    y = Axis(label(found.wish.y_label or "share of trials"), low=0.0)
+    return found.figure_over_values("histogram", y, layers)
 
 
 def _edges(values: Floats) -> Floats:
@@ -127,41 +159,41 @@ def _edges(values: Floats) -> Floats:
     return np.linspace(low, high, bins + 1)
 
 
-def _box(values: Values, text: str, unit: Unit, wish: PlotOptions, notes: list[str]) -> Figure:
+def _box(found: Distributions) -> Figure:
     layers: list[Layer] = []
-    for place, x in enumerate(values.values()):
+    for place, x in enumerate(found.values.values()):
         first, third = quartiles(x)
         reach = WHISKER * (third - first)
         inside = x[(x >= first - reach) & (x <= third + reach)]
         low, high, middle = float(inside.min()), float(inside.max()), float(np.median(x))
         halves = (Box(place, 0.6, first, middle, low, high), Box(place, 0.6, middle, third))
         layers.append(Bars("", halves, place, pale=True))
-        outside, fewer = thinned(
-            [Point(float(place), float(v)) for v in x[(x < low) | (x > high)]], "outside"
-        )
-        notes += fewer
+        outside = [Point(float(place), float(v)) for v in x[(x < low) | (x > high)]]
         if outside:
-            layers.append(Curve("", outside, place, "hollow"))
-    notes.append("boxes: quartiles and median; whiskers: the last value within 1.5 interquartile ranges")
-    return _side_by_side(values, layers, text, unit, wish, notes, "box")
+            layers.append(Curve("", found.thinned(outside, "outside"), place, "hollow"))
+    found.notes.append(
+        "boxes: quartiles and median; whiskers: the last value within 1.5 interquartile ranges"
+    )
+    return found.figure_side_by_side("box", layers)
 
 
-def _violin(values: Values, text: str, unit: Unit, wish: PlotOptions, notes: list[str]) -> Figure:
+def _violin(found: Distributions) -> Figure:
     layers: list[Layer] = []
-    for place, (name, x) in enumerate(values.items()):
-        outline = _outline(x, float(place), "y" in wish.log)
-        if outline:
-            layers.append(Shape("", outline, place))
-        else:
-            notes.append(f"{label(name)}: too few different values for a violin; they are drawn as points")
+    for place, (name, x) in enumerate(found.values.items()):
+        outline = _outline(x, float(place), "y" in found.wish.log)
+        if not outline:
+            found.notes.append(
+                f"{label(name)}: too few different values for a violin; they are drawn as points"
+            )
             few = tuple(Point(float(place), float(v)) for v in np.unique(x)[:50])
             layers.append(Curve("", few, place, "dots"))
             continue
+        layers.append(Shape("", outline, place))
         first, third = quartiles(x)
         layers.append(Bars("", (Box(place, 0.06, first, third),), place, pale=True))
         layers.append(Curve("", (Point(float(place), float(np.median(x))),), place, "hollow"))
-    notes.append("violins: kernel density; inside the quartiles and the median")
-    return _side_by_side(values, layers, text, unit, wish, notes, "violin")
+    found.notes.append("violins: kernel density; inside the quartiles and the median")
+    return found.figure_side_by_side("violin", layers)
 
 
 def _outline(x: Floats, place: float, log: bool) -> tuple[tuple[float, float], ...]:
@@ -182,30 +214,6 @@ def _outline(x: Floats, place: float, log: bool) -> tuple[tuple[float, float], .
     right = [(place + float(h), float(v)) for h, v in zip(half, y, strict=True)]
     left = [(place - float(h), float(v)) for h, v in zip(half[::-1], y[::-1], strict=True)]
     return (*right, *left)
-
-
-def _side_by_side(
-    values: Values,
-    layers: Sequence[Layer],
-    text: str,
-    unit: Unit,
-    wish: PlotOptions,
-    notes: list[str],
-    kind: str,
-) -> Figure:
-    if "y" in wish.log and min(float(v.min()) for v in values.values()) <= 0:
-        raise InputError(f"{text}: some values are zero or below, which a logarithmic axis cannot show")
-    names = [label(name, 24) for name in values]
-    rotate = wish.rotate if wish.rotate is not None else (45.0 if sum(map(len, names)) > 36 else 0.0)
-    ticks = tuple((float(n), name) for n, name in enumerate(names))
-    axis = Axis(label(wish.x_label or ""), "linear", ticks, rotate, -0.6, len(names) - 0.4)
-    panel = Panel(y_axis(text, unit, wish), (*layers, *threshold_lines(wish.thresholds, unit, "y")))
-    return _figure(axis, panel, wish, notes, kind, 1)
-
-
-def _figure(axis: Axis, panel: Panel, wish: PlotOptions, notes: list[str], kind: str, names: int) -> Figure:
-    key = wish.key if names > 1 else "off"
-    return Figure(axis, (panel,), label(wish.title, 120), key, tuple(notes), kind)
 
 
 _KINDS = {

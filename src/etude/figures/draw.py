@@ -144,7 +144,6 @@ def _curve(axes: Axes, curve: data.Curve) -> None:
 
 
 def _curve_options(curve: data.Curve) -> dict[str, Any]:
-    """Matplotlib's options for a curve's line and marks."""
     dashes = style.DASHES[max(curve.colour, 0) // len(style.COLOURS) % len(style.DASHES)]
     look: dict[data.Look, dict[str, Any]] = {
         "steps": {"drawstyle": "steps-post", "linestyle": dashes},
@@ -274,7 +273,6 @@ def _keys(canvas: Canvas, panels: Sequence[Axes], figure: data.Figure, look: sty
 
 
 def _common_key(canvas: Canvas, entries: Sequence[tuple[Artist, str]], place: str, look: style.Style) -> None:
-    """One key for all panels, outside of them."""
     options: Any = {"loc": f"outside {'upper' if place == 'above' else 'lower'} center", "columnspacing": 1.2}
     canvas.legend(*_key(entries), ncols=_columns(entries, look), **options)
 
@@ -336,12 +334,10 @@ def _columns(entries: Sequence[tuple[Artist, str]], look: style.Style) -> int:
 
 
 def _key(entries: Sequence[tuple[Artist, str]]) -> tuple[Any, Any]:
-    """Signs and names of a key."""
     return [handle for handle, _ in entries], [plain(name) for _, name in entries]
 
 
 def _handle(layer: data.Layer) -> Artist:
-    """The sign of a layer in the key."""
     if isinstance(layer, data.Curve):
         return Line2D([], [], **_curve_options(layer))
     assert isinstance(layer, data.Bars | data.Shape)

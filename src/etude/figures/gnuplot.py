@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from etude.figures.data import Axis, Band, Bars, Curve, Field, Figure, Line, Mark, Panel, Shape
+from etude.figures.data import Axis, Band, Bars, Block, Curve, Field, Figure, Line, Mark, Panel, Shape
 from etude.figures.style import BAND_COLOUR, LINE_COLOUR, MARKERS, colour, paler
-
-if TYPE_CHECKING:
-    from etude.figures.blocks import Block
 
 POINTS = (7, 5, 9, 13, 11, 2, 3, 1)
 """Gnuplot's marks, in the order of ours."""
@@ -115,7 +111,6 @@ def _panel(panel: Panel, found: Sequence[Block]) -> Iterator[str]:
 
 
 def _beside(found: Sequence[Block]) -> Iterator[str]:
-    """Commands for thresholds, shaded stretches and marks."""
     for block in found:
         layer = block.layer
         if isinstance(layer, Line):
@@ -147,7 +142,6 @@ def _threshold(line: Line) -> Iterator[str]:
 
 
 def _parts(block: Block) -> Iterator[str]:
-    """Arguments of `plot` for a layer."""
     layer, at = block.layer, f"data index {block.index}"
     if isinstance(layer, Curve):
         shade = f"linecolor rgb '{colour(layer.colour)}'"

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from etude.figures.data import GREY, Axis, Band, Curve, Figure, Layer, Line, Panel, Point
-from etude.figures.labels import label
+from etude.figures.data import GREY, Axis, Band, Curve, Figure, Layer, Line, Panel, Point, label
 from etude.history.metric_history import Change, Course
 from etude.store.entry import Entry
 from etude.units.formatting import DAY_S, scale_of
@@ -85,7 +84,6 @@ def _between(at: Sequence[float], place: int) -> float:
 
 
 def _ticks(every: Sequence[tuple[float, datetime]]) -> tuple[tuple[float, str], ...]:
-    """A few results by their days."""
     ordered = sorted(every)
     last = len(ordered) - 1
     places = sorted({round(last * share / (MOST_TICKS - 1)) for share in range(MOST_TICKS)})

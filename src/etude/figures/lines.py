@@ -6,23 +6,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from etude.errors import InputError
-from etude.figures.axis_positions import AxisPosition, Places, place
-from etude.figures.common import (
+from etude.figures.axes import (
+    AxisPosition,
+    Places,
     Unit,
-    bars_note,
     mark_lines,
     on_log_axis,
-    scaled,
+    place,
     thinned,
     threshold_lines,
     unit_for,
     x_axis,
     y_axis,
 )
-from etude.figures.data import Curve, Figure, Panel, Point
-from etude.figures.labels import check_count, label
+from etude.figures.data import Curve, Figure, Panel, Point, check_count, label
 from etude.figures.plot_options import PlotOptions
-from etude.figures.sources import Sample, chosen_metrics, shown_metric, summary_point
+from etude.figures.sources import Sample, bars_note, chosen_metrics, shown_metric, summary_point
 
 Series = dict[str, Places]
 """Curves that belong together, by the name of their series; empty for one without."""
@@ -60,7 +59,7 @@ def lines_of(series: Series, wish: PlotOptions) -> Figure:
         (Panel(y_axis(text, unit, wish), (*layers, *extra)),),
         label(wish.title, 120),
         wish.key if len(layers) > 1 else "off",
-        tuple(notes + bars_note(wish, layers) + outside),
+        tuple(notes + bars_note(wish, [point for curve in layers for point in curve.points]) + outside),
         "lines",
     )
 
@@ -88,7 +87,7 @@ def curves(
         if not points:
             notes.append(f"{label(name)}: has no value and is left out")
             continue
-        kept, lost = on_log_axis([scaled(p, unit) for p in points], wish, label(name))
+        kept, lost = on_log_axis([p.divided(unit.divisor) for p in points], wish, label(name))
         drawn, fewer = thinned(kept, label(name))
         notes += lost + fewer
         found.append(Curve(label(name), drawn, colour))

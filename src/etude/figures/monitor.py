@@ -11,9 +11,8 @@ from etude.analysis.interference import others_rate
 from etude.analysis.subject import Subject
 from etude.analysis.warnings import DataWarning
 from etude.errors import InputError
-from etude.figures.common import Unit, unit_for, with_unit
-from etude.figures.data import GREY, Axis, Band, Bars, Box, Curve, Figure, Layer, Panel, Point, Shape
-from etude.figures.labels import label
+from etude.figures.axes import Unit, unit_for, with_unit
+from etude.figures.data import GREY, Axis, Band, Bars, Box, Curve, Figure, Layer, Panel, Point, Shape, label
 from etude.figures.plot_options import PlotOptions
 from etude.figures.timeline import ALARM
 from etude.results.monitor import Floats, Monitor
@@ -256,7 +255,6 @@ def _outline(edges: Floats, low: Floats, high: Floats) -> tuple[tuple[float, flo
 
 
 def _lanes(seen: MonitorView) -> Iterator[Lane]:
-    """The panels below; which of them are drawn, `_lane` says."""
     m = seen.monitor
     pressed = {what: f"pressure.{what}.some" for what in ("cpu", "memory", "io")}
     yield Lane("pressure (%)", "", {what: 100 * _one(m, name) for what, name in pressed.items()}, 1.0)
@@ -283,7 +281,6 @@ def _moves(values: Floats, share: float) -> bool:
 
 
 def _combined(samples: int, rates: Sequence[Floats], how: Callable[..., Floats]) -> Floats:
-    """Several columns combined; NaN where none has a value."""
     table = np.array(rates, dtype=np.float64).reshape(len(rates), samples)
     known = np.isfinite(table).any(axis=0)
     found = np.full(known.shape, np.nan)
@@ -293,7 +290,6 @@ def _combined(samples: int, rates: Sequence[Floats], how: Callable[..., Floats])
 
 
 def _both(monitor: Monitor, group: str, *ends: str, without: str = "") -> dict[str, Floats]:
-    """The sums over devices, of each direction."""
     found = {}
     for end in ends:
         names = [name for name in monitor.names(group, f".{end}") if name != f"{without}.{end}"]
@@ -340,14 +336,12 @@ def _edges(seen: MonitorView) -> Floats:
 
 
 def _highest(seen: MonitorView, rate: Floats) -> Floats:
-    """Highest of the readings that are joined to one."""
     rate = rate[seen.places]
     found: Floats = np.fmax.reduceat(rate, np.arange(0, rate.size, _step(seen)))
     return found
 
 
 def _mean(seen: MonitorView, rate: Floats) -> Floats:
-    """Mean of the readings that are joined to one."""
     rate = rate[seen.places]
     starts = np.arange(0, rate.size, _step(seen))
     found: Floats = np.add.reduceat(rate, starts) / np.diff(np.append(starts, rate.size))

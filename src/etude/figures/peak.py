@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from etude.errors import InputError
-from etude.figures.data import Axis, Bars, Box, Curve, Figure, Layer, Line, Panel, Point
+from etude.figures.data import Axis, Bars, Box, Curve, Figure, Layer, Line, Mark, Panel, Point, Scale
 
 NARROW = 0.012
 """Width of a bar, as a share of the x axis."""
 _TIMES = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
+
+
+FAR = 4.0
+"""Loads further apart than this, largest over smallest that matter, are drawn on a log axis."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,52 @@ def _points(trials: Varying) -> tuple[Point, ...]:
 
 
 def _time_unit(most_s: Sequence[float]) -> tuple[float, str]:
-    """Hours from two on, minutes from two on, else seconds."""
     longest = max(most_s)
     return next((step for step in _TIMES if longest >= 2 * step[0]), _TIMES[-1])
+
+
+@dataclass(frozen=True)
+class Searched:
+    """One search."""
+
+    name: str
+    at: tuple[float, ...]
+    """Load of each trial that is drawn."""
+    values: tuple[float, ...]
+    """Values in the unit of the y axis."""
+    peak: float | None
+    low: float | None
+    high: float | None
+    """Ends of its interval; None: no bound."""
+
+
+def searches_over_load(
+    found: Sequence[Searched], y: str, limit: float, *, x: str = "load (requests/s)"
+) -> Figure:
+    """A curve a search, through the means of its trials at each load, and a mark at each peak."""
+    layers: list[Layer] = [Line(limit, "limit", side="left")]
+    for number, search in enumerate(found):
+        layers.append(Curve(search.name, _means(search), number))
+        if search.peak is not None:
+            bounded = search.low is not None and search.high is not None
+            ends = (search.low, search.high) if bounded else (None, None)
+            # Marks of peaks that lie beside each other would hide each other's bars.
+            layers.append(Mark(search.peak, limit * (1.0 - 0.06 * number), search.name, *ends))
+    panel = Panel(Axis(y, low=0.0), tuple(layers))
+    loads = [load for search in found for load in search.at]
+    scale: Scale = "log" if loads and max(loads) > FAR * min(loads) > 0 else "linear"
+    notes = (
+        "points: means of the trials at a load, with the least and the greatest where there are several",
+        "marks: peak rates, with their intervals",
+    )
+    return Figure(Axis(x, scale), (panel,), "", key="above", notes=notes, kind="searches-over-load")
+
+
+def _means(search: Searched) -> tuple[Point, ...]:
+    by_load: dict[float, list[float]] = {}
+    for load, value in zip(search.at, search.values, strict=True):
+        by_load.setdefault(load, []).append(value)
+    return tuple(
+        Point(load, sum(v) / len(v), *((min(v), max(v)) if len(v) > 1 else (None, None)))
+        for load, v in sorted(by_load.items())
+    )

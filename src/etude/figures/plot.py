@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from etude.errors import UsageError
-from etude.figures.axis_positions import place
+from etude.figures.axes import place
 from etude.figures.bars import bars, before_after
 from etude.figures.data import Figure
 from etude.figures.distributions import distribution
 from etude.figures.lines import lines
 from etude.figures.plot_options import PlotOptions
-from etude.figures.pvalues import pvalues
-from etude.figures.ratio import ratio
+from etude.figures.ratio import pvalues, ratio
 from etude.figures.sources import Sample
 from etude.figures.style import Style
 from etude.figures.timeline import timeline

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from etude.figures.data import Axis, Band, Bars, Curve, Field, Figure, Line, Mark, Shape
+from etude.figures.data import Axis, Band, Bars, Block, Curve, Field, Figure, Line, Mark, Shape
 from etude.figures.style import BAND_COLOUR, LINE_COLOUR, MARKERS, colour, paler
-
-if TYPE_CHECKING:
-    from etude.figures.blocks import Block
 
 HEAD = '''\
 """Draws {stem}.dat again: python3 {stem}.py [FILE.pdf]. Needs matplotlib only."""

@@ -1,21 +1,22 @@
-"""Two panels on one x axis: the metric, and below it how many times the reference each series takes."""
+"""Two panels on one x axis: the metric, and below it its ratios to a reference, or how surely a t test tells series
+apart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from etude.errors import UsageError
-from etude.figures.axis_positions import AxisPosition, place
-from etude.figures.common import Unit, bars_note, mark_lines, threshold_lines, x_axis, y_axis
-from etude.figures.data import Axis, Curve, Figure, Layer, Line, Mark, Panel, Point
-from etude.figures.labels import label
+from etude.errors import InputError, UsageError
+from etude.figures.axes import AxisPosition, mark_lines, place, threshold_lines, x_axis, y_axis
+from etude.figures.data import Axis, Curve, Figure, Layer, Line, Mark, Panel, Point, label
 from etude.figures.lines import curve_points, curves
 from etude.figures.plot_options import PlotOptions
-from etude.figures.sources import Sample, chosen_metrics, shown_metric
+from etude.figures.sources import Sample, bars_note, shown_metric, single_metric
 from etude.results.series import Floats
 from etude.stats.crossings import Crossing, crossing
+from etude.stats.ranks import Shift, mann_whitney
+from etude.stats.twosample import Difference, student, welch
 from etude.units.formatting import scale_of
 
 Pair = tuple[float, Floats, Floats]
@@ -26,6 +27,12 @@ MEDIANS = ("quartiles", "min-max")
 LEVELS = (1.01, 1.05)
 BELOW = (0.95, 0.99)
 """Ratios of small differences: 5 % and 1 %."""
+
+
+P_LEVEL = 0.05
+SMALLEST = 1e-12
+"""Smaller p-values are drawn here: their size means nothing any more."""
+PValue = Callable[[Floats, Floats], Difference | Shift]
 
 
 def ratio(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
@@ -104,9 +111,7 @@ class Upper:
     """The upper panel of figures with two, and what the lower one is made from."""
 
     def __init__(self, samples: Sequence[Sample], wish: PlotOptions, kind: str) -> None:
-        (metric, *others) = chosen_metrics(samples, wish)
-        if others:
-            raise UsageError(f"--kind {kind} shows one metric; name one")
+        metric = single_metric(samples, wish, f"--kind {kind}")
         places = place(samples, wish.parameter)
         self.placed: dict[str, list[AxisPosition]] = places.curves()
         if len(self.placed) < 2:
@@ -114,28 +119,27 @@ class Upper:
                 f"--kind {kind} compares series over x; there is only one: {next(iter(self.placed)) or '–'}"
             )
         self.metric = metric
-        self.axis, self._unit = x_axis(places, wish)
+        self.axis, self.x_unit = x_axis(places, wish)
         self.points = {
-            name: curve_points(placed, metric, wish, self._unit) for name, placed in self.placed.items()
+            name: curve_points(placed, metric, wish, self.x_unit) for name, placed in self.placed.items()
         }
         self.reference = _reference(list(self.points), wish)
         self.colours = {name: n for n, name in enumerate(self.points)}
         found, unit, notes = curves(list(self.points.items()), samples[0].unit(metric), wish)
-        marks, outside = mark_lines(wish.marks, self._unit, found)
+        marks, outside = mark_lines(wish.marks, self.x_unit, found)
         lines = (*threshold_lines(wish.thresholds, unit, "y"), *marks)
         self.panel = Panel(y_axis(shown_metric(metric, wish), unit, wish), (*found, *lines), 1.2)
-        self.notes = [*notes, *bars_note(wish, found), *outside]
+        self.notes = [
+            *notes,
+            *bars_note(wish, [point for curve in found for point in curve.points]),
+            *outside,
+        ]
 
     def pairs(self, name: str) -> list[Pair]:
         """x with the trials of the reference and of that series, where both have some."""
         base = {p.x: p.sample.values(self.metric) for p in self.placed[self.reference]}
         found = [(p.x, base[p.x], p.sample.values(self.metric)) for p in self.placed[name] if p.x in base]
         return [pair for pair in found if pair[1].size and pair[2].size]
-
-    @property
-    def x_unit(self) -> Unit:
-        """Unit of x."""
-        return self._unit
 
     def shown_x(self, x: float) -> str:
         """A place on the x axis in words."""
@@ -149,10 +153,10 @@ class Upper:
         return f"{self.shown_x(low)} to {self.shown_x(high)}"
 
     def _number_and_unit(self, x: float) -> tuple[str, str]:
-        if self._unit.base == "B" and not self._unit.name:
+        if self.x_unit.base == "B" and not self.x_unit.name:
             divisor, name = scale_of(x, "B")
             return f"{x / divisor:.3g}", name
-        return f"{x:.3g}", self._unit.name
+        return f"{x:.3g}", self.x_unit.name
 
 
 def _reference(names: Sequence[str], wish: PlotOptions) -> str:
@@ -185,3 +189,57 @@ def _percent(level: float) -> str:
     if level == 1.0:
         return "1:1"
     return f"{100 * (level - 1):+.2g} %" if level > 1 else f"{100 * (level - 1):.2g} %".replace("-", "−")
+
+
+def pvalues(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
+    """Means with a deviation to either side above; below p of the t test, of all and of the first n trials."""
+    wish = replace(wish, bars=wish.bars or "deviation")
+    top = Upper(samples, wish, "pvalues")
+    method = "Student" if wish.pooled else "Welch"
+    test: PValue = student if wish.pooled else welch
+    tests = [(test, count, f"first {count} trials" if count else "all trials") for count in (0, *wish.first)]
+    tests += [(mann_whitney, 0, "all trials, Mann-Whitney")] if wish.ranks else []
+    base = {p.x: p.sample for p in top.placed[top.reference]}
+    layers: list[Layer] = [Line(P_LEVEL, f"p = {P_LEVEL:g}", side="left")]
+    notes, found = list(top.notes), 0
+    for name, placed in top.placed.items():
+        for test, count, shown in tests if name != top.reference else ():
+            pairs = [
+                (p.x, p.sample.values(top.metric), base[p.x].values(top.metric))
+                for p in placed
+                if p.x in base
+            ]
+            points = [
+                point for x, a, b in pairs if (point := _p_point(x / top.x_unit.divisor, a, b, count, test))
+            ]
+            if count and not points:
+                notes.append(
+                    f"no x has {count} trials of both {name} and {top.reference}: these are not drawn"
+                )
+                continue
+            found += len(points)
+            curve = f"{name} {shown}" if len(top.placed) > 2 else shown
+            layers.append(Curve(label(curve), tuple(points), len(top.placed) + len(layers) - 1))
+    if not found:
+        raise InputError(
+            "nothing to plot: no x has two trials of both series, or none varies: there is no p-value"
+        )
+    if any(p.y <= SMALLEST for layer in layers if isinstance(layer, Curve) for p in layer.points):
+        notes.append(f"p-values below {SMALLEST:g} are drawn there")
+    notes.append(
+        f"p: {method}'s t test, two-sided; it supposes that values are normal, and says nothing of size"
+    )
+    if wish.ranks:
+        notes.append("p of Mann-Whitney: two-sided, by ranks; it supposes nothing of the shape")
+    low = Panel(Axis("p" if wish.ranks else f"p ({method})", "log", high=1.5), tuple(layers), 0.8)
+    return Figure(top.axis, (top.panel, low), label(wish.title, 120), wish.key, tuple(notes), "pvalues")
+
+
+def _p_point(x: float, first: Floats, second: Floats, count: int, test: PValue) -> Point | None:
+    a, b = (values[:count] if count else values for values in (first, second))
+    if min(a.size, b.size) < max(2, count):
+        return None
+    try:
+        return Point(x, max(test(a, b).p, SMALLEST))
+    except ValueError:
+        return None

@@ -1,14 +1,17 @@
-"""Writes a drawn figure to a file, in the format that its name asks for."""
+"""Writes a figure: drawn, in the format that its name asks for, or its data with scripts that redraw it."""
 
 from __future__ import annotations
 
 import io
 import logging
+import os
 import warnings
 from pathlib import Path
 
 from etude.errors import MachineRefuses, UsageError
-from etude.figures.data import Figure
+from etude.figures.data import Figure, blocks, data_file
+from etude.figures.gnuplot import gnuplot_script
+from etude.figures.python_script import python_script
 from etude.figures.style import Style, settings
 from etude.osutil.trust import write_user_file
 
@@ -70,3 +73,25 @@ def _metadata(figure: Figure, kind: str) -> dict[str, str | None]:
     if kind == "pdf":
         return {"Title": title, "CreationDate": None, "ModDate": None}
     return {"Title": title} if kind == "png" else {"Creator": "Étude"}
+
+
+def export(figure: Figure, directory: str, stem: str) -> list[str]:
+    """Writes STEM.dat, STEM.gnuplot and STEM.py; returns their paths.
+
+    Raises:
+        MachineRefuses: the directory cannot be made or written.
+    """
+    try:
+        os.makedirs(directory or ".", exist_ok=True)
+    except OSError as error:
+        raise MachineRefuses(f"{directory}: cannot be made: {error.strerror}") from None
+    found = list(blocks(figure))
+    texts = {
+        ".dat": data_file(figure, found),
+        ".gnuplot": gnuplot_script(figure, found, stem),
+        ".py": python_script(figure, found, stem),
+    }
+    paths = [str(Path(directory, stem + suffix)) for suffix in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        write(path, text.encode("utf-8"))
+    return paths

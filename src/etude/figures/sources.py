@@ -17,8 +17,7 @@ from etude.analysis.subject import Subject
 from etude.analysis.verdict import metric_summary
 from etude.analysis.verdict_options import VerdictOptions
 from etude.errors import InputError, UsageError
-from etude.figures.data import Point
-from etude.figures.labels import label
+from etude.figures.data import Box, Point, label
 from etude.figures.plot_options import Bars, PlotOptions
 from etude.results.series import Floats, Series
 from etude.stats.columns import display_name, metric_name
@@ -26,6 +25,13 @@ from etude.stats.intervals import Interval, t_quantile
 from etude.stats.moments import deviation_of
 from etude.stats.percentiles import error_bar
 
+BAR_WORDS = {
+    "interval": "{c} % interval of the mean",
+    "quartiles": "quartiles around the median",
+    "min-max": "smallest to largest around the median",
+    "deviation": "one standard deviation around the mean",
+}
+"""Meaning of each kind of error bars."""
 DERIVED: Mapping[str, str] = {"wait": "s", "cpu": "%"}
 """Metrics computed from elapsed, user and system, as in Getstats' tables, with their units."""
 
@@ -169,6 +175,14 @@ def chosen_metrics(samples: Sequence[Sample], wish: PlotOptions) -> tuple[str, .
     return tuple(dict.fromkeys(map(metric_name, wish.metrics)))
 
 
+def single_metric(samples: Sequence[Sample], wish: PlotOptions, what: str) -> str:
+    """The one metric of a figure that shows no more. Raises UsageError where several are named."""
+    (metric, *others) = chosen_metrics(samples, wish)
+    if others:
+        raise UsageError(f"{what} shows one metric; name one")
+    return metric
+
+
 def _few(names: Sequence[str], most: int = 12) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
@@ -251,3 +265,18 @@ def values_or_refuse(samples: Sequence[Sample], metric: str, kind: str) -> dict[
         )
         raise InputError(f"{samples[0].file}: nothing to plot as {kind}: {why} of {metric}")
     return found
+
+
+def bars_note(wish: PlotOptions, points: Sequence[Point | Box]) -> list[str]:
+    """Notes on the meaning of error bars, and on how many of these values have none."""
+    kind = wish.bars or "interval"
+    if kind == "none":
+        return []
+    without = sum(p.low is None for p in points)
+    said = BAR_WORDS[kind].format(c=f"{100 * wish.confidence:g}")
+    if without == len(points):
+        return ["no error bars: there are too few trials, or only summaries, to know one"]
+    notes = [f"error bars: {said}"]
+    if without:
+        notes.append(f"{without} of {len(points)} values have too few trials for an error bar")
+    return notes

@@ -183,7 +183,6 @@ def _name_level(axes: Axes, line: data.Line, look: style.Style) -> tuple[Annotat
 
 
 def _name_mark(axes: Axes, mark: data.Mark, look: style.Style) -> Annotation:
-    """The mark's word, placed above it, below it, or beside it."""
     words = _words(look) | {"color": "black"}
     name = axes.annotate(plain(mark.label), (mark.x, mark.y), **words)
     _name_where_free(axes, name, AROUND, 1.5)

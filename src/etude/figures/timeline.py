@@ -9,11 +9,10 @@ import numpy as np
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict, verdict
 from etude.errors import InputError, UsageError
-from etude.figures.common import MOST_POINTS, Unit, scale, threshold_lines, unit_for, with_unit
-from etude.figures.data import GREY, Axis, Band, Curve, Figure, Layer, Panel, Point
-from etude.figures.labels import label
+from etude.figures.axes import MOST_POINTS, Unit, threshold_lines, unit_for, y_axis
+from etude.figures.data import GREY, Axis, Band, Curve, Figure, Layer, Panel, Point, label
 from etude.figures.plot_options import PlotOptions
-from etude.figures.sources import Sample, chosen_metrics, shown_metric, trial_values
+from etude.figures.sources import Sample, shown_metric, single_metric, trial_values
 from etude.present.sentences.warnings import group_text
 from etude.results.series import Flags, Series, Whole
 
@@ -25,6 +24,7 @@ ALARM = 6
 """Black: the colour of no test here, of which there are fewer."""
 
 LEVELS = ("warm-up", "late-level", "never-steady")
+"""Warnings that call the first or the last trials another level."""
 
 
 def timeline(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
@@ -33,9 +33,7 @@ def timeline(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
     Raises:
         InputError: no test has values of single trials; UsageError: there are too many tests.
     """
-    (metric, *others) = chosen_metrics(samples, wish)
-    if others:
-        raise UsageError("--kind timeline shows one metric; name one")
+    metric = single_metric(samples, wish, "--kind timeline")
     shown = [
         (s, s.series)
         for s in samples
@@ -58,13 +56,9 @@ def timeline(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
         assert sample.subject is not None
         judged = verdicts[id(sample.subject)]
         layers = _layers(series, metric, unit, colour, judged, shared, wish, notes)
-        y = Axis(
-            label(wish.y_label if wish.y_label is not None else with_unit(shown_metric(metric, wish), unit)),
-            scale(wish, "y"),
-        )
-        panels.append(
-            Panel(y, (*layers, *threshold_lines(wish.thresholds, unit, "y")), 1.0, label(sample.name))
-        )
+        y = y_axis(shown_metric(metric, wish), unit, wish)
+        thresholds = threshold_lines(wish.thresholds, unit, "y")
+        panels.append(Panel(y, (*layers, *thresholds), title=label(sample.name)))
         notes += [
             f"{group.kind}: {group_text(group)}"
             for group in judged.warnings
@@ -108,8 +102,8 @@ def _layers(
     yield from _shades(series, places, shared)
     there = np.isfinite(values) & ((values > 0) if "y" in wish.log else True)
     failed = np.isin(series.trials, [f.trial for f in series.failures])
-    odd = _odd(series, metric, judged)
-    ends = _other_level(series, metric, judged) & ~odd
+    odd = series.kept & _named(series, metric, judged, ("outliers",))
+    ends = series.kept & _named(series, metric, judged, LEVELS) & ~odd
     plain = there & series.kept & ~failed & ~odd & ~ends
     step = max(1, -(-int(plain.sum()) // MOST_POINTS))
     if step > 1:
@@ -126,16 +120,6 @@ def _layers(
         points = tuple(Point(float(x), float(y)) for x, y in zip(places[flags], values[flags], strict=True))
         if points:
             yield Curve("" if name == "kept" else name, points, hue, look)  # type: ignore[arg-type]
-
-
-def _odd(series: Series, metric: str, judged: Verdict) -> Flags:
-    """The outliers that are warned of."""
-    return _named(series, metric, judged, ("outliers",)) & series.kept
-
-
-def _other_level(series: Series, metric: str, judged: Verdict) -> Flags:
-    """The first and last trials that a warning calls another level."""
-    return _named(series, metric, judged, LEVELS) & series.kept
 
 
 def _named(series: Series, metric: str, judged: Verdict, kinds: Collection[str]) -> Flags:

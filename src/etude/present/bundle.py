@@ -217,7 +217,6 @@ def _machine(document: Mapping[str, Any], name: str) -> list[Member]:
 
 
 def _verdict(directory: Path, name: str) -> tuple[list[Member], list[str]]:
-    """The verdict as text and JSON; where there is none the text says why."""
     label = f"results/{name}"
     try:
         subject = read_subject(str(directory))

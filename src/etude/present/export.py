@@ -44,10 +44,13 @@ def write(verdict: Verdict, form: str, path: Path) -> None:
         MachineRefuses: it cannot be written.
     """
     content = {"csv": to_csv, "json": to_json, "markdown": to_markdown}[form](verdict)
+    write_text(path, content if content.endswith("\n") else content + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file. Raises MachineRefuses where that cannot be."""
     try:
-        write_user_file(
-            path, (content if content.endswith("\n") else content + "\n").encode("utf-8", "replace")
-        )
+        write_user_file(path, text.encode("utf-8", "replace"))
     except OSError as error:
         raise cannot_write(path, error) from error
 

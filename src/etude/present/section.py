@@ -1,11 +1,11 @@
-"""A result as data that do not depend on the medium: sentences, commands, tables and figures, in order."""
+"""A result as data that do not depend on the medium: sentences, commands, tables and figures, in order; a report."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from etude.figures.data import Figure
@@ -14,6 +14,10 @@ Weight = Literal["plain", "strong", "aside", "warning"]
 """Weight of a sentence."""
 Room = Literal["any", "screen", "page"]
 """Media of a block: a screen has the short form of what a page has in full."""
+
+
+MET, NOT_MET, OPEN, TO_BE_JUDGED = "met", "not met", "cannot be told", "to be judged"
+"""Outcomes of an expectation; the last is for one in plain words, which a reader judges."""
 
 
 @dataclass(frozen=True)
@@ -165,3 +169,105 @@ class Section:
     def tables(self) -> tuple[Table, ...]:
         """The tables of a page."""
         return tuple(each for each in self.blocks if isinstance(each, Table) and each.room != "screen")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One question and what the results say to it."""
+
+    key: str
+    question: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One test that says what it is for or what is expected of it."""
+
+    test: str
+    purpose: str
+    expect: str
+    result: str
+    """The test's numbers, in a line."""
+    met: str
+    """One of `met`, `not met`, `cannot be told`, `to be judged`; empty where nothing was expected."""
+    why: str
+    """Evidence for the outcome; empty where a reader judges."""
+
+    @property
+    def mark(self) -> str:
+        """Mark of the outcome, besides its words."""
+        return {MET: "good", NOT_MET: "bad", OPEN: "open"}.get(self.met, "")
+
+
+@dataclass(frozen=True)
+class Warned:
+    """A warning with where it leads."""
+
+    anchor: str
+    kind: str
+    meaning: str
+    """Meaning of the warning's kind."""
+    test: str
+    text: str
+    advice: str
+    chart: str
+    """The anchor of the test that it speaks of; empty where it is about the whole."""
+    trials: tuple[int, ...]
+    """Trials that the warning names."""
+
+
+@dataclass(frozen=True)
+class TestSection:
+    """One test with its charts, and what they show in words."""
+
+    anchor: str
+    test: str
+    line: str
+    warnings: tuple[Warned, ...]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The machine of one result: members and values."""
+
+    label: str
+    members: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The measured program: a script's text, or a command line."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """One report."""
+
+    title: str
+    made: str
+    version: str
+    labels: tuple[str, ...]
+    headline: tuple[str, ...]
+    answers: tuple[Answer, ...]
+    expectations: tuple[Expectation, ...]
+    comparisons: Table
+    tests: Table
+    metrics: Table
+    summaries: tuple[Table, ...]
+    warnings: tuple[Warned, ...]
+    shown: tuple[TestSection, ...]
+    snapshots: tuple[Snapshot, ...]
+    differences: tuple[Table, ...]
+    explained: tuple[tuple[str, str], ...]
+    sources: tuple[Source, ...]
+    data: Mapping[str, Any]
+    details: tuple[str, ...]
+    """Sentences on the details of each comparison."""
+    parts: tuple[Section, ...] = ()
+    """Sections of searches and surfaces."""
+    beside: tuple[Section, ...] = ()
+    """Sections on what the monitor saw beside the trials."""

@@ -1,10 +1,10 @@
-"""Text that fits a width: sentences broken at words, names shortened but distinct, tables that fit."""
+"""Text that fits a width: sentences broken at words, names shortened but distinct, tables that fit, samples as bars."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from etude.present.section import Column
 
@@ -12,6 +12,10 @@ GAPS = (3, 2)
 """Blanks between columns: the first that fits."""
 LEAST_NAME = 8
 """Characters that the first column keeps before others are left out; and a fifth of the width."""
+
+BARS = "▁▂▃▄▅▆▇█"
+MARK = "^"
+"""Sign of an outlier below its bar."""
 
 # A number stays with its unit, and signs with what they stand before.
 _UNIT = r"(?:%|[nµum]?s|[KMGT]?i?B(?:/s)?|trials?|pairs?)(?![A-Za-z0-9_])"
@@ -203,7 +207,6 @@ def _lines(first: Column, columns: Sequence[Column], width: int | None, gap: int
 
 
 def _list(first: Column, columns: Sequence[Column], width: int) -> list[str]:
-    """Each row as a name and a line for each column."""
     wide = max((cells_of(column.heading) for column in columns), default=0)
     lines = wrapped(f" {first.heading}:", width)
     for name, *cells in zip(first.texts, *(column.texts for column in columns), strict=True):
@@ -212,3 +215,33 @@ def _list(first: Column, columns: Sequence[Column], width: int) -> list[str]:
             label = column.heading + " " * (wide - cells_of(column.heading))
             lines += wrapped(f"   {label}  {cell}", width)
     return lines
+
+
+def sparkline(values: Sequence[float], outliers: Collection[int], most: int) -> tuple[str, str, int]:
+    """The bars, the marks below them, and how many trials each bar stands for.
+
+    values: in order; outliers: the indices of those that do not belong with the rest. The scale goes from the lowest
+    to the highest of the others, so that they can still be told apart; an outlier beyond is drawn at its end. Of more
+    than `most` values several share a bar: their median, or the outlier where there is one.
+    """
+    each = -(-len(values) // most)
+    others = [value for place, value in enumerate(values) if place not in outliers] or list(values)
+    low, high = min(others), max(others)
+    bars, marks = [], []
+    for begin in range(0, len(values), each):
+        places = range(begin, min(begin + each, len(values)))
+        far = [place for place in places if place in outliers]
+        group = sorted(values[place] for place in far or places)
+        bars.append(_bar(group[len(group) // 2], low, high))
+        marks.append(MARK if far else " ")
+    return "".join(bars), "".join(marks).rstrip(), each
+
+
+def _bar(value: float, low: float, high: float) -> str:
+    if value > high:
+        return BARS[-1]
+    if value < low:
+        return BARS[0]
+    if low == high:
+        return BARS[len(BARS) // 2 - 1]
+    return BARS[min(len(BARS) - 1, int((value - low) / (high - low) * len(BARS)))]

@@ -1,7 +1,7 @@
-"""A screen's width, styles and characters, decided in one place.
+"""A screen: its width, styles and characters, decided in one place, and how sections and sentences stand on it.
 
-What `bench`, `run`, `stats` and `plan` say to people goes through a `Terminal`: sentences wrap at words, tables fit
-(present/table_layout.py), characters that the encoding lacks are written in others. JSON and CSV do not come here.
+Sentences wrap at words, tables fit (present/table_layout.py), characters that the encoding lacks are written in others.
+JSON and CSV do not come here.
 """
 
 from __future__ import annotations
@@ -11,13 +11,23 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TextIO
 
 from etude import trail
 from etude.escaping import escaped, unescaped
-from etude.present.section import Column
+from etude.present.section import (
+    Block,
+    Column,
+    Command,
+    FilePath,
+    Paragraphs,
+    Picture,
+    Section,
+    Sentence,
+    Table,
+)
 from etude.present.table_layout import cut, table_lines, wrapped
 
 USUAL_WIDTH = 80
@@ -50,6 +60,10 @@ PLAIN = _BARS | {
 """Replacements for characters that the encoding lacks; for sparklines eight levels of ink."""
 _STYLES = {"bold": "1", "dim": "2", "yellow": "33"}
 _COLOURS = frozenset(("yellow",))
+
+
+STYLES = {"plain": None, "strong": "bold", "aside": "dim", "warning": "yellow"}
+"""Style of each weight of a sentence."""
 
 
 class Terminal:
@@ -147,7 +161,9 @@ class Terminal:
         return told if width is None else cut(told, width - spare, self.shown("…"))
 
     def draw(self, text: str = "") -> None:
-        """Put this in place of the line that the cursor stands in."""
+        """Put this in place of the line that the cursor stands in; nothing where it cannot be moved."""
+        if not self.obeys:
+            return
         self._stream.write(f"\r\x1b[K{self.one_line(text)}")
         self._stream.flush()
 
@@ -195,3 +211,33 @@ def _instead(character: str, encoding: str) -> str:
         if base and _fits(base, encoding)
         else repr(character.encode("unicode_escape"))[2:-1].replace("\\\\", "\\")
     )
+
+
+def show(blocks: Section | Iterable[Block], screen: Terminal | TextIO | None = None) -> None:
+    """Print blocks one after the other, as they are made, on standard output or another screen."""
+    screen = screen if isinstance(screen, Terminal) else Terminal(screen)
+    for block in blocks.blocks if isinstance(blocks, Section) else blocks:
+        _show(block, screen)
+
+
+def show_aside(*blocks: Block) -> None:
+    """Print blocks on standard error, beside a document on standard output."""
+    show(blocks, sys.stderr)
+
+
+def _show(block: Block, screen: Terminal) -> None:
+    match block:
+        case Sentence():
+            screen.say(block.text, STYLES[block.weight])
+        case Command():
+            screen.say_command(block.what, block.command)
+        case FilePath():
+            screen.say_path(block.what, block.path, STYLES[block.weight])
+        case Paragraphs() if block.room != "page":
+            screen.say(f"{block.heading}:", "bold")
+            for line in block.lines:
+                screen.say(f"  {line}")
+        case Table() if block.room != "page":
+            screen.table(block.columns, every=block.every)
+        case Paragraphs() | Table() | Picture():
+            pass  # for a page; figures are drawn into files, which stand as a FilePath

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from etude.errors import MachineRefuses
-from etude.present.section import Cell, Picture, Table, cell_text
+from etude.present.section import Cell, Content, Picture, Table, cell_text
 from etude.present.sentences.comparison import with_full_stop
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from etude.present.page.report import Content
 
 LIBRARY = ("bokeh.min.js", "bokeh-api.min.js")
 """Files of Bokeh that are embedded: its core and the interface by which our script draws."""

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from etude.present.section import Table, cell_text
-
-if TYPE_CHECKING:
-    from etude.present.page.report import Content
+from etude.present.section import Content, Table, cell_text
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",

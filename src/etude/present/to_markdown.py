@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from etude.present.section import Section, Table, cell_text, page_table
+from etude.present.section import Content, Section, Table, cell_text, page_table
 from etude.present.sentences.comparison import with_full_stop
-
-if TYPE_CHECKING:
-    from etude.present.page.report import Content
 
 MOST_ROWS = 40
 """Most rows of a table: a pull request is read, not searched."""

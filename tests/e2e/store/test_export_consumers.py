@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from etude.export.document import Compared, Document
-from etude.export.formats import export_to
-from etude.export.narrow_text import one_line
+from etude.export import export_to
+from etude.export.document import Compared, Document, one_line
 from support import consumers
 from support.made_documents import BEGAN, RUN, point
 

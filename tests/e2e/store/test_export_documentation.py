@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.export.formats import FORMATS
+from etude.export import FORMATS
 from support.places import DOCS
 
 pytestmark = pytest.mark.beside

@@ -16,9 +16,18 @@ import pytest
 from hypothesis import given, settings
 
 from etude.errors import UsageError
-from etude.export.document import Compared, Document, Figures, NotExported, lost_lines
-from etude.export.formats import FORMATS, export_to
-from etude.export.narrow_text import at_most, identifier, one_line, word
+from etude.export import FORMATS, export_to
+from etude.export.document import (
+    Compared,
+    Document,
+    Figures,
+    NotExported,
+    at_most,
+    identifier,
+    lost_lines,
+    one_line,
+    word,
+)
 from etude.results.readers import read_table
 from support.golden import Golden
 from support.made_documents import BEGAN, MACHINE, RUN, documents, point

@@ -18,7 +18,7 @@ from etude.analysis.verdict import verdict
 from etude.analysis.warnings.facts import NoMatch
 from etude.analysis.warnings.warning import warning
 from etude.present.sections.bench import notes_blocks
-from etude.present.to_terminal import show
+from etude.present.terminal import show
 from etude.results.reader import load_results
 from support.fakes import World, around
 from support.golden import Golden

@@ -23,7 +23,7 @@ from etude.peak.search import Bench, DeadlinePolicy, EarlyStop
 from etude.peak.search_store import SearchStore
 from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window
-from etude.present.progress.peak import PeakDisplay
+from etude.present.progress.capacity import PeakDisplay
 from etude.present.sections.peak import load_columns, trials_table
 from etude.present.sentences.peak import (
     answer_lines,

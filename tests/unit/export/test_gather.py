@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from etude.errors import InputError
+from etude.export import export_to
 from etude.export.document import Run
-from etude.export.formats import export_to
 from etude.export.gather import document_of, gather
 from etude.store.entry import Entry, Machine
 from support.builders import measurement, results_directory

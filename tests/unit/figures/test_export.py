@@ -11,9 +11,8 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from etude.figures.blocks import blocks
-from etude.figures.data import Axis, Band, Bars, Box, Curve, Figure, Line, Mark, Panel, Point, Shape
-from etude.figures.export import export
+from etude.figures.data import Axis, Band, Bars, Box, Curve, Figure, Line, Mark, Panel, Point, Shape, blocks
+from etude.figures.save import export
 
 NASTY = [
     "$x^2$",

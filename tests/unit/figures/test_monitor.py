@@ -14,8 +14,8 @@ from etude.analysis.subject import Subject
 from etude.analysis.verdict import verdict
 from etude.errors import InputError
 from etude.figures.data import Band, Bars, Curve, Figure, Panel, Shape
-from etude.figures.export import export
 from etude.figures.monitor import MOST_POINTS, monitor_figure
+from etude.figures.save import export
 from support.golden import Golden
 from support.monitored import busy_second, second, trials_of_seconds
 

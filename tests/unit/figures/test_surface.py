@@ -10,12 +10,10 @@ import pytest
 
 from etude.errors import InputError, UsageError
 from etude.figures.data import Bars, Curve, Field, Figure, Line
-from etude.figures.export import export
 from etude.figures.fields import edges, grid
-from etude.figures.save import render
+from etude.figures.save import export, render
 from etude.figures.style import Style
 from etude.figures.surface import (
-    Effect,
     KnownValue,
     Levels,
     contours,
@@ -26,6 +24,7 @@ from etude.figures.surface import (
     over_levels,
     solid,
 )
+from etude.surface.effects import MainEffect, Ratio
 
 DISKS = Levels("disks", ("1", "2", "3"), (1.0, 2.0, 3.0))
 NFSDS = Levels("nfsds", ("1", "10", "100"), (1.0, 10.0, 100.0), log=True)
@@ -101,8 +100,8 @@ def test_words_stand_beside_each_other_without_a_line() -> None:
 
 def test_effects_of_all_factors_stand_beside_each_other() -> None:
     effects = [
-        Effect("nfsds", ("1", "2"), ((1.0, 1.0, 1.0), (2.0, 1.8, 2.2))),
-        Effect("fs", ("a", "b"), ((1.0, 1.0, 1.0), None)),
+        MainEffect("nfsds", ("1", "2"), (Ratio(1.0, 1.0, 1.0), Ratio(2.0, 1.8, 2.2))),
+        MainEffect("fs", ("a", "b"), (Ratio(1.0, 1.0, 1.0), None)),
     ]
     figure = main_effects(effects, "peak rate")
     nfsds, fs = curves(figure)
@@ -164,7 +163,7 @@ FIGURES = {
     "solid": lambda: solid(DISKS, NFSDS, KNOWN, "peak rate (1/s)", "fs=xfs"),
     "falling": lambda: solid(DISKS, FS, [KnownValue(x, y, 5.0 - x) for x in range(3) for y in range(2)], "x"),
     "lines": lambda: over_levels(DISKS, ["a"], [KnownValue(0, 0, 1.0, 0.5, 2.0)], "x"),
-    "effects": lambda: main_effects([Effect("a", ("1", "2"), ((1, 1, 1), (2, 1, 3)))], "x"),
+    "effects": lambda: main_effects([MainEffect("a", ("1", "2"), (Ratio(1, 1, 1), Ratio(2, 1, 3)))], "x"),
     "policies": lambda: cost_by_policy(POLICIES),
     "against": lambda: cost_against({"a": [(0.1, 2.0), (0.2, 1.0)]}, "width"),
 }

@@ -13,12 +13,12 @@ import pytest
 
 from etude import trail
 from etude.analysis.getstats.options import parse_getstats
-from etude.cli.analyse.export import write_text
 from etude.errors import EtudeError
 from etude.figures import save
 from etude.iolab import lab
 from etude.osutil import trust
 from etude.osutil.trust import APPEND, WRITE, open_user_file, write_user_file
+from etude.present.export import write_text
 from etude.present.page.content import write
 from etude.results.bundle import verify
 from etude.script.checkpoint import is_state

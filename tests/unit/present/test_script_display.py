@@ -9,7 +9,7 @@ import pytest
 
 from etude.experiment.bench import Event
 from etude.experiment.progress import Progress
-from etude.present.progress.script import ScriptDisplay
+from etude.present.progress.bench import ScriptDisplay
 from etude.script.state import RunningTest
 from etude.stats.describe import describe
 from etude.stats.predicate import Predicate

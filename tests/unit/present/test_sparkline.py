@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 from etude.analysis.subject import subject_of_table
 from etude.analysis.verdict import verdict
 from etude.analysis.verdict_options import VerdictOptions
-from etude.present.sparkline import LEVELS, bar_lines, sparkline
+from etude.present.sections.stats import bar_lines
+from etude.present.table_layout import BARS, sparkline
 from etude.results.readers import read_table
 
 VALUES = st.lists(st.floats(1e-9, 1e9), min_size=1, max_size=300)
 
 
 def test_bars_go_from_the_lowest_to_the_highest() -> None:
-    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7.0], (), 80) == (LEVELS, "", 1)
+    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7.0], (), 80) == (BARS, "", 1)
 
 
 def test_an_outlier_is_marked_and_does_not_flatten_the_rest() -> None:

@@ -8,8 +8,7 @@ import json
 import pytest
 
 from etude.present.sections.surface import surface_document, surface_section
-from etude.present.terminal import Terminal
-from etude.present.to_terminal import show
+from etude.present.terminal import Terminal, show
 from etude.surface.surface_result import SurfaceResult
 from support.golden import Golden
 from support.made_surfaces import DISKS, FS, NFSDS, power, soft_minimum, surface

@@ -6,7 +6,7 @@ import pytest
 
 from etude.errors import InputError
 from etude.figures.data import Field
-from etude.figures.surface_figures import figures_of
+from etude.figures.surface import figures_of
 from etude.present.section import cell_text
 from etude.present.sections.surface import surface_section
 from support.made_surfaces import DISKS, FS, NFSDS, power, soft_minimum, surface

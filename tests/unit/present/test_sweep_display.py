@@ -10,7 +10,7 @@ import pytest
 
 from etude.api import make_plan, run
 from etude.experiment.run import resume
-from etude.present.progress.script import LINE_EVERY_S, SweepDisplay
+from etude.present.progress.bench import SCRIPT_LINE_EVERY_S, SweepDisplay
 from support.fakes import Screen, World
 from support.golden import Golden
 
@@ -35,7 +35,7 @@ def test_elsewhere_a_line_stands_every_five_seconds_at_most(tmp_path: Path, gold
     screen = shown(tmp_path, False)
     at = [when for when, text in screen.times if text.strip()]
     assert len(at) >= 6
-    assert all(later - earlier >= LINE_EVERY_S for earlier, later in itertools.pairwise((0.0, *at)))
+    assert all(later - earlier >= SCRIPT_LINE_EVERY_S for earlier, later in itertools.pairwise((0.0, *at)))
     assert "\x1b" not in screen.getvalue()
     for line in screen.getvalue().splitlines():
         assert re.fullmatch(r"\d+ of 40 .* %\).* [abcd]", line), line

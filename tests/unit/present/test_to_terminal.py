@@ -18,8 +18,7 @@ from etude.present.section import (
     number,
     page_table,
 )
-from etude.present.terminal import Terminal
-from etude.present.to_terminal import show
+from etude.present.terminal import Terminal, show
 
 NAMES = Column("test", ["a", "bb"])
 BLOCKS: tuple[Block, ...] = (

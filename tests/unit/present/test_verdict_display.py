@@ -11,7 +11,7 @@ from etude.analysis.verdict import Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.present.export import as_html, to_markdown
 from etude.present.sections.bench import verdict_blocks, verdict_table
-from etude.present.to_terminal import show
+from etude.present.terminal import show
 from etude.results.reader import load_results
 from support.builders import measurement, results_directory
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -451,8 +450,7 @@ def test_the_command_line_prints_the_line_and_its_caret_below_the_error(
         parse_text("ECHO\n  FOR I=1 TO x\nDONE", "a.ap")
         return 0
 
-    verb = SimpleNamespace(run=run)
-    monkeypatch.setattr(verb_parsers, "verb_module", lambda name: verb)
+    monkeypatch.setattr(verb_parsers, "verb_runner", lambda name: run)
     assert cli.main(["stats", "x"]) == 3
     first, *rest = capsys.readouterr().err.split("\n")
     assert first.startswith("etude: a.ap:2: FOR: ")

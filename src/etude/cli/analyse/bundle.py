@@ -66,7 +66,6 @@ def _target(output: str | None, root: str) -> Path:
 
 
 def _tell(contents: Contents, options: argparse.Namespace, screen: Terminal) -> None:
-    """Print what was left out of a bundle, and what its readers will learn."""
     for path in contents.left_out[:MOST_LISTED]:
         screen.say(f"Not packed: {path}: nothing that Étude publishes")
     if len(contents.left_out) > MOST_LISTED:

@@ -14,8 +14,8 @@ from etude.analysis.snapshot_differences import Differences, compare, compare_st
 from etude.errors import InputError, UsageError
 from etude.machine import snapshot
 from etude.present.sections.machine import differences_blocks, differences_document
+from etude.present.terminal import show
 from etude.present.to_json import print_json
-from etude.present.to_terminal import show
 from etude.results.bundle import open_bundle
 from etude.results.bundle_name import is_bundle
 from etude.results.reader import read_experiment

@@ -7,19 +7,15 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from etude.analysis.verdict import Verdict
-from etude.analysis.verdict_options import is_shown
-from etude.cli.analyse.exports import SUMMARIES, Export
-from etude.errors import InputError, UsageError, cannot_write
+from etude.errors import InputError, UsageError
 from etude.escaping import write_document
+from etude.export import export_to
 from etude.export.document import Document, Run, lost_lines
-from etude.export.formats import export_to
 from etude.export.gather import document_of, gather
-from etude.osutil.trust import write_user_file
-from etude.present import export
+from etude.present.export import write_text
 from etude.present.terminal import Terminal
 from etude.store.database import open_store
-from etude.store.entry import Selector
+from etude.store.entry import Machine, Selector
 
 
 def run(options: argparse.Namespace) -> int:
@@ -52,7 +48,6 @@ def _of_store(options: argparse.Namespace) -> Document:
 
 
 def _chosen(document: Document, options: argparse.Namespace) -> Document:
-    """The chosen part of the document. Raises InputError where nothing is left."""
     points = [
         point
         for point in document.points
@@ -71,48 +66,14 @@ def _chosen(document: Document, options: argparse.Namespace) -> Document:
         points=tuple(points),
         primary=document.primary if document.primary in metrics else points[0].metric,
         compared=tuple(
-            c for c in document.compared if c.metric in metrics and _compares(c.other, c.base, options)
+            c
+            for c in document.compared
+            if c.metric in metrics and (not options.test or {c.other, c.base} <= set(options.test))
         ),
         repository=options.repository,
         reason=options.reason,
     )
 
 
-def _called(machine: object) -> tuple[str, ...]:
-    return (getattr(machine, "name", ""), getattr(machine, "digest", ""))
-
-
-def _compares(other: str, base: str, options: argparse.Namespace) -> bool:
-    return not options.test or {other, base} <= set(options.test)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file. Raises MachineRefuses where that cannot be."""
-    try:
-        write_user_file(path, text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise cannot_write(path, error) from error
-
-
-_SUFFIX = {"go": "txt", "hyperfine-csv": "csv", "junit": "xml", "openmetrics": "txt", "otava": "csv"}
-
-
-def write_exports(verdict: Verdict, exports: list[Export]) -> list[str]:
-    """Write each; returns a line for each kind of thing that is shown and that a format could not hold.
-
-    Raises:
-        MachineRefuses: a file cannot be written; UsageError: a format cannot hold these results.
-    """
-    left_out: list[str] = []
-    for form, path in exports:
-        if form in SUMMARIES:
-            export.write(verdict, form, path or verdict.directory / f"summary.{SUMMARIES[form]}")
-        else:
-            left_out += _write_other(verdict.directory, form, path)
-    return left_out
-
-
-def _write_other(directory: Path, form: str, path: Path | None) -> list[str]:
-    found = export_to(form, gather([str(directory)]))
-    write_text(path or directory / f"{form}.{_SUFFIX.get(form, 'json')}", found.text)
-    return list(lost_lines([lost for lost in found.left_out if is_shown(lost.metric)]))
+def _called(machine: Machine | None) -> tuple[str, str]:
+    return (machine.name, machine.digest) if machine else ("", "")

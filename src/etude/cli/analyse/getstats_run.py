@@ -33,7 +33,6 @@ def run(options: GetstatsOptions) -> int:
 
 
 def _sources(options: GetstatsOptions) -> list[Source]:
-    """The results that are shown, past all transforms."""
     if options.from_summary:
         return [source for path in options.files for source in read_summaries(path, options.settings)]
     if options.relational:
@@ -42,7 +41,6 @@ def _sources(options: GetstatsOptions) -> list[Source]:
 
 
 def _printed(sources: Sequence[Source], options: GetstatsOptions) -> list[str]:
-    """The text that transforms print."""
     if not options.relational:
         return []
     return printed(sources) + (warned(sources) if not options.standard and not options.csv else [])

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 
 from etude.cli import parser as kinds
-from etude.cli.shared_options import add_between_sessions, add_undecided
+from etude.cli.shared_options import (
+    add_between_sessions,
+    add_confidence,
+    add_output,
+    add_same_within,
+    add_undecided,
+)
 
 STATS = """\
 Statistics of stored results, ours or another program's: summaries, comparisons, warnings, and answers for CI.
@@ -37,13 +44,8 @@ def stats_options(parser: argparse.ArgumentParser) -> None:
 
 def _stats_shown(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add(
-        "--metric",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="show this metric only; the first is compared",
-    )
+    repeated = partial(add, action="append", default=[])
+    repeated("--metric", metavar="NAME", help="show this metric only; the first is compared")
     add("--all", action="store_true", help="show all metrics, and a table for each of many tests")
     add(
         "--wide",
@@ -51,13 +53,7 @@ def _stats_shown(group: argparse._ArgumentGroup) -> None:
         help="all columns, also on a narrow screen, and each sample as a line of bars in the order of its trials, "
         "outliers marked",
     )
-    add(
-        "--confidence",
-        type=kinds.percent_between,
-        default=0.95,
-        metavar="PERCENT",
-        help="of all intervals (default 95)",
-    )
+    add_confidence(add)
     add(
         "--percentiles",
         type=kinds.percentile_list,
@@ -89,6 +85,7 @@ def _stats_shown(group: argparse._ArgumentGroup) -> None:
 
 def _stats_compared(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
+    repeated = partial(add, action="append", default=[])
     add("--reference", metavar="TEST", help="compare all other tests with this one")
     add_between_sessions(
         group,
@@ -96,16 +93,9 @@ def _stats_compared(group: argparse._ArgumentGroup) -> None:
         "how far sessions of one test lie apart on this machine (a standard deviation, such as 3%%): "
         "results of different sessions are compared only where that is known",
     )
-    add(
-        "--same-within",
-        type=kinds.share,
-        metavar="SHARE",
-        help="also judge whether tests are the same within this margin, such as 2%%",
-    )
-    add(
+    add_same_within(add)
+    repeated(
         "--test",
-        action="append",
-        default=[],
         choices=("student", "by-variance", "permutation", "bootstrap"),
         help="a further two-sample test of each comparison; repeat for several",
     )
@@ -113,21 +103,18 @@ def _stats_compared(group: argparse._ArgumentGroup) -> None:
 
 def _stats_warned(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add(
+    repeated = partial(add, action="append", default=[])
+    repeated(
         "--threshold",
-        action="append",
-        default=[],
         metavar="NAME=VALUE",
         help="where a warning begins, such as drift=5%% (docs/warnings.md)",
     )
-    add(
+    repeated(
         "--watch",
-        action="append",
-        default=[],
         metavar="NAME",
         help="also say whether this metric rises, falls or changes its level over the trials",
     )
-    add("--no-warn", action="append", default=[], metavar="KIND", help="leave out warnings of this kind")
+    repeated("--no-warn", metavar="KIND", help="leave out warnings of this kind")
     add(
         "-v",
         "--verbose",
@@ -139,16 +126,15 @@ def _stats_warned(group: argparse._ArgumentGroup) -> None:
 
 def _stats_asked(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
+    repeated = partial(add, action="append", default=[])
     add(
         "--predicate",
         metavar="EXPR",
         help="ends with 1 unless EXPR holds for elapsed, user and system (or --metric) of every test, "
         "as getstats --predicate",
     )
-    add(
+    repeated(
         "--fail-if",
-        action="append",
-        default=[],
         metavar="BOUND",
         help="ends with 1 where BOUND holds by the interval, such as 'elapsed > baseline * 1.05'",
     )
@@ -185,12 +171,10 @@ def report_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude report`."""
     add = parser.add_argument
     add("files", nargs="+", metavar="FILE", help="results; the first is the baseline")
-    add(
-        "-o",
-        "--output",
-        type=kinds.place,
-        metavar="FILE",
-        help="where to; - is standard output (default: HTML to report.html in the first results directory, or here; "
+    add_output(
+        add,
+        "FILE",
+        "where to; - is standard output (default: HTML to report.html in the first results directory, or here; "
         "the others to standard output)",
     )
     add(
@@ -201,24 +185,13 @@ def report_options(parser: argparse.ArgumentParser) -> None:
     add("--title", metavar="TEXT", help="of the page (default: the experiment's name)")
     add("--metric", metavar="NAME", help="judge this metric instead of the primary one")
     add("--reference", metavar="TEST", help="compare all other tests with this one")
-    add(
-        "--same-within",
-        type=kinds.share,
-        metavar="SHARE",
-        help="also judge whether tests are the same within this margin, such as 2%%",
-    )
+    add_same_within(add)
     add_between_sessions(
         parser,
         kinds.share,
         "how far sessions of one test lie apart on this machine, for comparing several results",
     )
-    add(
-        "--confidence",
-        type=kinds.percent_between,
-        default=0.95,
-        metavar="PERCENT",
-        help="of all intervals (default 95)",
-    )
+    add_confidence(add)
 
 
 DIFF = """\
@@ -233,13 +206,12 @@ of both did not record stand apart (docs/snapshot.md).
 def diff_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude diff`."""
     add = parser.add_argument
+    repeated = partial(add, action="append", default=[])
     add("first", metavar="A", help="a results directory, a bundle, or now")
     add("second", nargs="?", metavar="B", help="another; without it A is compared before and after")
     add("--all", action="store_true", help="also name what always moves, and all that was not recorded")
-    add(
+    repeated(
         "--fail-if",
-        action="append",
-        default=[],
         metavar="NAME",
         help="end with 1 where something of this name differs, such as 'sysctl.*'; '*' is anything; repeat for several",
     )
@@ -257,6 +229,7 @@ with which a true difference is found. Of a single test, or with --precision: th
 def plan_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude plan`."""
     add = parser.add_argument
+    repeated = partial(add, action="append", default=[])
     add("pilot", metavar="PILOT", help="a results directory, or a file that etude stats reads")
     add(
         "--effect",
@@ -284,10 +257,8 @@ def plan_options(parser: argparse.ArgumentParser) -> None:
         help="say what so much time finds, such as 30m or 2h",
     )
     add("--metric", metavar="NAME", help="plan for this metric (default: the one that is judged)")
-    add(
+    repeated(
         "--test",
-        action="append",
-        default=[],
         metavar="NAME",
         help="plan for these tests only, the first being the reference; repeat for each",
     )
@@ -304,9 +275,10 @@ standard error. What each keeps and loses: docs/export.md.
 
 def export_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude export`."""
-    from etude.export.formats import FORMATS
+    from etude.export import FORMATS
 
     add = parser.add_argument
+    repeated = partial(add, action="append", default=[])
     add("files", nargs="*", metavar="FILE", help="results")
     add(
         "--format",
@@ -315,14 +287,14 @@ def export_options(parser: argparse.ArgumentParser) -> None:
         metavar="FORMAT",
         help=f"{', '.join(FORMATS)} (docs/export.md)",
     )
-    add("-o", "--output", type=kinds.place, metavar="FILE", help="where to (default: standard output)")
+    add_output(add, "FILE", "where to (default: standard output)")
     add(
         "--store",
         metavar="PLACE",
         help="export what is in this store (a file, or a URL), all of it unless chosen from",
     )
-    add("--test", action="append", default=[], metavar="NAME", help="this test only; repeat for several")
-    add("--metric", action="append", default=[], metavar="NAME", help="this metric only; repeat for several")
+    repeated("--test", metavar="NAME", help="this test only; repeat for several")
+    repeated("--metric", metavar="NAME", help="this metric only; repeat for several")
     add("--machine", metavar="NAME", help="what was measured on this machine only")
     add("--commit", metavar="SHA", help="of the measured program; with --store: of it only")
     add("--branch", metavar="NAME", help="which the commit is on; with --store: of it only")
@@ -332,13 +304,7 @@ def export_options(parser: argparse.ArgumentParser) -> None:
         help="of the measured program, for Conbench: https://github.com/ORG/NAME",
     )
     add("--reason", metavar="WORD", help="why it was run, for Conbench, such as commit or nightly")
-    add(
-        "--confidence",
-        type=kinds.percent_between,
-        default=0.95,
-        metavar="PERCENT",
-        help="of all intervals (default 95)",
-    )
+    add_confidence(add)
 
 
 BUNDLE = """\
@@ -353,12 +319,10 @@ def bundle_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude bundle`."""
     add = parser.add_argument
     add("directories", nargs="*", metavar="DIR", help="results directories")
-    add(
-        "-o",
-        "--output",
-        type=kinds.place,
-        metavar="FILE",
-        help="FILE.tar.gz, FILE.tar.zst or FILE.tar; another name is that of a directory (default DIR-bundle.tar.gz)",
+    add_output(
+        add,
+        "FILE",
+        "FILE.tar.gz, FILE.tar.zst or FILE.tar; another name is that of a directory (default DIR-bundle.tar.gz)",
     )
     add("--no-logs", action="store_true", help="leave out what the programs printed (TEST/logs)")
     add(

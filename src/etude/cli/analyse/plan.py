@@ -10,8 +10,8 @@ from etude.analysis.planning import PlanTargets, plan_from
 from etude.analysis.subject import Subject, subject_of_table
 from etude.errors import InputError
 from etude.present.sections.plan import plan_blocks, to_document
+from etude.present.terminal import show
 from etude.present.to_json import print_json
-from etude.present.to_terminal import show
 from etude.results.readers import read_table
 
 
@@ -36,7 +36,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _read(path: str) -> Subject:
-    """The pilot results to plan from."""
     place = Path(path)
     if is_ours(place):
         return read_ours(place)

@@ -34,7 +34,8 @@ def parts_of(paths: Sequence[str]) -> tuple[Section, ...]:
         for number, (path, kind) in enumerate(zip(paths, kinds, strict=True))
     )
     each = tuple(maker(path, number, len(paths) > 1) for path, number, maker in found if maker is not None)
-    return (*_peaks([path for path, kind in zip(paths, kinds, strict=True) if kind == "peak"]), *each)
+    peaks = [path for path, kind in zip(paths, kinds, strict=True) if kind == "peak"]
+    return (peaks_section(searches_of(peaks)), *each) if len(peaks) > 1 else each
 
 
 def _kind(path: Path) -> str | None:
@@ -48,11 +49,6 @@ def _kind(path: Path) -> str | None:
 def _peak(path: str, number: int, several: bool) -> Section:
     heading = f"Peak rate of {path}" if several else "Peak rate"
     return peak_section(stored_search(path), f"peak-{number}", heading, several=several)
-
-
-def _peaks(paths: Sequence[str]) -> tuple[Section, ...]:
-    """The section that compares several searches."""
-    return (peaks_section(searches_of(paths)),) if len(paths) > 1 else ()
 
 
 def _surface(path: str, number: int, several: bool) -> Section:
@@ -88,7 +84,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _by_name(output: str | None) -> str | None:
-    """The format that a file's name stands for."""
     endings = {ending: form for form, ending in REPORT_FORMATS.items()} | {
         "htm": "html",
         "markdown": "markdown",

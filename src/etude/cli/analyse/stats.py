@@ -21,9 +21,8 @@ from etude.present.section import Sentence
 from etude.present.sections.stats import Statistics, summaries_blocks
 from etude.present.sentences.machines import machines_lines
 from etude.present.sentences.verdict import unanswered_lines
-from etude.present.terminal import Terminal
+from etude.present.terminal import Terminal, show, show_aside
 from etude.present.to_json import print_json, verdict_documents
-from etude.present.to_terminal import show, show_aside
 from etude.results.bundle import open_bundle
 from etude.results.bundle_name import is_bundle
 from etude.stats.predicate import Predicate
@@ -32,19 +31,21 @@ from etude.stats.predicate import Predicate
 def run(options: argparse.Namespace) -> int:
     """Show each file, compare the later ones with the first, answer what was asked."""
     verdict_options = _verdict_options(options)
-    bounds, predicate = read_bounds(options.fail_if), _predicate(options)
+    bounds = read_bounds(options.fail_if)
+    predicate = None if options.predicate is None else read_predicate(options.predicate, options.confidence)
     sources = [source for path in options.files for source in _sources(path, options)]
     subjects = [source for source in sources if source is not None]
     verdicts = [verdict(subject, _metrics(subject, options), verdict_options) for subject in subjects]
     across, without = _across(verdicts, options, verdict_options)
+    machines = machines_lines(subjects) if len(subjects) > 1 else []
     notes = unanswered_lines(verdicts, across, same_within=options.same_within, tests=options.test)
     if options.json:
-        print_json(verdict_documents(verdicts, across, _machines(subjects)))
+        print_json(verdict_documents(verdicts, across, machines))
         show_aside(*(Sentence(f"Note: {line}") for line in notes))
     else:
         screen = Terminal()
         found = Statistics(options, verdict_options, screen.width)
-        show(found.blocks(verdicts, across, without, [*_machines(subjects), *notes]), screen)
+        show(found.blocks(verdicts, across, without, [*machines, *notes]), screen)
     code = answer(
         bounds,
         verdicts,
@@ -67,7 +68,7 @@ def _verdict_options(options: argparse.Namespace) -> VerdictOptions:
         confidence=options.confidence,
         thresholds=Thresholds.parse(options.threshold),
         silent=frozenset(options.no_warn),
-        watched=_watched(options),
+        watched=tuple(name for names in options.watch for name in names.replace(",", " ").split()),
         reference=options.reference,
         same_within=options.same_within,
         secondary=tuple(options.metric[1:]) if options.metric else None,
@@ -76,12 +77,7 @@ def _verdict_options(options: argparse.Namespace) -> VerdictOptions:
     )
 
 
-def _watched(options: argparse.Namespace) -> tuple[str, ...]:
-    return tuple(name for names in options.watch for name in names.replace(",", " ").split())
-
-
 def _sources(path: str, options: argparse.Namespace) -> list[Subject | None]:
-    """The file's tests; of a bundle those of each of its results."""
     place = Path(path)
     if not is_bundle(place):
         return [_read(path, options)]
@@ -104,7 +100,6 @@ def _read(path: str, options: argparse.Namespace) -> Subject | None:
 
 
 def _metrics(subject: Subject, options: argparse.Namespace) -> list[str] | None:
-    """The metrics to summarise; None for all."""
     if options.metric:
         for metric in options.metric:
             check_metric(subject.tests, metric)
@@ -127,19 +122,6 @@ def _across(
         confidence=verdict_options.confidence,
     )
     return found, [f"Not compared: {reason}" for _, reason in without]
-
-
-def _machines(subjects: Sequence[Subject]) -> list[str]:
-    """Lines on how the machines of the later files differ from the first one's."""
-    if len(subjects) < 2:
-        return []
-    return machines_lines(subjects)
-
-
-def _predicate(options: argparse.Namespace) -> Predicate | None:
-    if options.predicate is None:
-        return None
-    return read_predicate(options.predicate, options.confidence)
 
 
 def _judge(subjects: Sequence[Subject], predicate: Predicate | None, options: argparse.Namespace) -> int:

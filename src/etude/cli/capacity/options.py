@@ -7,7 +7,7 @@ import re
 
 from etude.cli import parser as kinds
 from etude.cli.capacity.peak_harness import add_harness_options
-from etude.cli.shared_options import FORMATS, add_budget, add_like, add_pool
+from etude.cli.shared_options import FORMATS, add_budget, add_like, add_output, add_pool
 from etude.peak import LONGEST_S
 
 PEAK = """\
@@ -33,13 +33,7 @@ def peak_options(parser: argparse.ArgumentParser) -> None:
         metavar="CURVE[:PEAK]",
         help="a simulated server in place of HARNESS: mm1, mmc, knee, ramp, tail and others (default peak 500)",
     )
-    add(
-        "-o",
-        "--output",
-        type=kinds.place,
-        metavar="DIR",
-        help="results directory; one that holds this search goes on",
-    )
+    add_output(add, "DIR", "results directory; one that holds this search goes on")
     add_harness_options(parser.add_argument_group("in place of HARNESS"))
     add_pool(parser)
     _peak_search_options(parser.add_argument_group("the search"))
@@ -152,13 +146,7 @@ def surface_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[:SEED]",
         help="simulated servers in place of SPEC: DB_TP, Web, Mail, SPECsfs97, cached and others",
     )
-    add(
-        "-o",
-        "--output",
-        type=kinds.place,
-        metavar="DIR",
-        help="results directory; one that holds this map goes on",
-    )
+    add_output(add, "DIR", "results directory; one that holds this map goes on")
     _surface_sampling(parser.add_argument_group("which cells are measured (in place of what SPEC says)"))
     add(
         "--target",

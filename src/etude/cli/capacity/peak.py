@@ -54,13 +54,11 @@ def run(options: argparse.Namespace) -> int:
         )
     if spec is None and not options.rehearse:
         resolve_host(options)
-    if options.rehearse or options.calibrate:
-        from etude.cli.capacity.peak_rehearse import calibrate, rehearse
+    from etude.cli.capacity.peak_run import calibrate, rehearse, search_peak
 
-        return rehearse(options, source) if options.rehearse else calibrate(options, source)
-    from etude.cli.capacity.peak_run import search_peak
-
-    return search_peak(options, source)
+    if options.rehearse:
+        return rehearse(options, source)
+    return calibrate(options, source) if options.calibrate else search_peak(options, source)
 
 
 def _source(options: argparse.Namespace, short: str) -> Source:

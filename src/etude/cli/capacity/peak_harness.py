@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ LIMITS = ("mean", *PERCENTILES)
 def add_harness_options(group: argparse._ArgumentGroup) -> None:
     """Declare them."""
     add = group.add_argument
+    repeated = partial(add, action="append", default=[])
     one = group.add_mutually_exclusive_group()
     one.add_argument(
         "--url",
@@ -35,10 +37,8 @@ def add_harness_options(group: argparse._ArgumentGroup) -> None:
         metavar="'CMD {load}'",
         help="offer load by a command; it may have {runlength}, {seed} and {requests}, too",
     )
-    add(
+    repeated(
         "--read",
-        action="append",
-        default=[],
         metavar="REGEX",
         help="of --run: its group is the limited time, with its unit (1.83ms). NAME:UNIT=REGEX, such as "
         "p95:ms=REGEX or completed:1=REGEX: a number by name; may be given several times. windows (default), "

@@ -11,7 +11,7 @@ from etude.errors import MachineRefuses
 from etude.figures.data import Figure
 from etude.figures.save import save
 from etude.figures.style import Style
-from etude.figures.surface_figures import figures_of
+from etude.figures.surface import figures_of
 from etude.present.section import Block, FilePath, Sentence
 from etude.present.sections.peak import (
     FORMAT,
@@ -27,8 +27,8 @@ from etude.present.sections.surface import surface_document, surface_section
 from etude.present.sentences.peak import of_map
 from etude.present.sentences.status import UNFINISHED
 from etude.present.sentences.verdict import as_line
+from etude.present.terminal import show
 from etude.present.to_json import print_json
-from etude.present.to_terminal import show
 from etude.surface.map_store import MapStore, surface_result_of
 from etude.units.formatting import counted
 

@@ -25,10 +25,6 @@ def run(options: argparse.Namespace) -> int:
     from etude.cli.capacity.show_results import check_figures
 
     check_figures(options)
-    if options.rehearse:
-        from etude.cli.capacity.surface_rehearse import rehearse
+    from etude.cli.capacity.surface_run import map_surface, rehearse_surface
 
-        return rehearse(options)
-    from etude.cli.capacity.surface_run import map_surface
-
-    return map_surface(options)
+    return rehearse_surface(options) if options.rehearse else map_surface(options)

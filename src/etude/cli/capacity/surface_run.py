@@ -1,16 +1,16 @@
-"""A map from its spec to its results: measured, kept, and resumed."""
+"""A map from its spec to its results: measured, kept, and resumed; and its rehearsal (`--rehearse`)."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from etude.cli.capacity.peak_run import resumed_by_same_command, say_lost
+from etude.cli.capacity.peak_run import place_of, resumed_by_same_command, say_lost
 from etude.cli.capacity.show_results import show_map
 from etude.cli.shared_options import pool_of
 from etude.cluster.pool.journal import FILE, Journal, JournaledPool
@@ -20,20 +20,25 @@ from etude.cluster.pool.timeline import timeline
 from etude.errors import InputError, UsageError
 from etude.experiment.session import new_directory
 from etude.osutil.processes import ending_by_signals, naming_results
-from etude.present.progress.surface import SurfaceDisplay
+from etude.present.progress.capacity import SurfaceDisplay
 from etude.present.section import Sentence
-from etude.present.terminal import Terminal
-from etude.present.to_terminal import show_aside
+from etude.present.sections.rehearsal import map_rehearsal_blocks, map_rehearsal_document
+from etude.present.terminal import Terminal, show, show_aside
+from etude.present.to_json import print_json
+from etude.surface import rehearsal
 from etude.surface.configuration_jobs import ConfigurationJobs
 from etude.surface.distributed_map import DistributedDisplay, run_map_over_pool
 from etude.surface.map_store import MapDefinition, MapStore, define_map, open_map
 from etude.surface.metric import Metric
 from etude.surface.next_configuration import Rules, contradiction
-from etude.surface.peaks import PeakRate, response_of, simulated_response
+from etude.surface.peaks import PeakRate, response_of, simulated_response, source_of
 from etude.surface.response import Response
 from etude.surface.run_map import Display, MapBudget, run_map
-from etude.surface.spec import read_spec
+from etude.surface.spec import MetricOf, read_spec
 from etude.units.formatting import counted
+
+FORMAT, VERSION = "etude-surface", 1
+MAPS = 5
 
 
 def map_surface(options: argparse.Namespace) -> int:
@@ -107,11 +112,8 @@ def mapped(
             if options.quiet:
                 run_map(kept, response, budget, Display())
                 return kept
-            display = SurfaceDisplay(sys.stderr, kept)
-            try:
+            with closing(SurfaceDisplay(sys.stderr, kept)) as display:
                 run_map(kept, response, budget, Display(display.begins, display.tell, display.made))
-            finally:
-                display.close()
     return kept
 
 
@@ -158,7 +160,6 @@ def mapped_over(
 
 
 def _check_pool(pool: PoolSpec, response: Response, budget: MapBudget) -> None:
-    """Raises UsageError for what the nodes of this pool cannot do."""
     if isinstance(response, PeakRate) and response.load_hosts:
         raise UsageError(
             "--pool: its jobs would offer load from the same hosts ([generator] hosts): leave out one of them"
@@ -199,3 +200,44 @@ def _spread(
     finally:
         display.close()
         show_aside(*(Sentence(row, "aside") for row in timeline(pool.journal.jobs)))
+
+
+def rehearse_surface(options: argparse.Namespace) -> int:
+    """Map simulated surfaces over the cells of SPEC, and say what it cost and how many cells were right."""
+    if options.pool is not None or options.output is not None or options.simulate is not None:
+        other = "--pool" if options.pool is not None else "-o" if options.output is not None else "--simulate"
+        raise UsageError(f"--rehearse measures nothing and keeps nothing: leave out {other}")
+    spec = read_spec(Path(options.spec))
+    if isinstance(spec.response, MetricOf):
+        raise UsageError(
+            f"--rehearse is for surfaces of peak rates: {spec.path} has a metric of a "
+            f"{'command' if spec.response.command else 'script'}"
+        )
+    source = source_of(spec.response, spec.path.parent)
+    place = place_of(options, source)
+    rules = rules_of(spec.rules, options, spec.space.size)
+    screen = Terminal(sys.stderr)
+    count = options.maps or MAPS
+
+    def progress(done: int) -> None:
+        if not options.quiet:
+            screen.draw(f"{done} of {count} maps")
+
+    found = rehearsal.rehearse_maps(
+        spec.space,
+        rules,
+        source.task,
+        spec.response.policy,
+        count,
+        place=place,
+        bounds=rehearsal.Bounds(spec.budget_s if options.budget is None else options.budget, spec.cell_s),
+        progress=progress,
+    )
+    screen.draw()
+    if options.json:
+        document = {"format": FORMAT, "version": VERSION}
+        document["rehearsal"] = map_rehearsal_document(found, spec.space.size, source.task, place)
+        print_json(document)
+    else:
+        show(map_rehearsal_blocks(found, spec.space.size, source.task, place))
+    return 0

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from etude.errors import InputError, UsageError
-from etude.figures.axis_positions import by_names
+from etude.figures.axes import by_names
 from etude.figures.bars import bars_of
-from etude.figures.export import export
 from etude.figures.lines import lines_of
 from etude.figures.plot_options import PlotOptions
-from etude.figures.save import check_format, save
+from etude.figures.save import check_format, export, save
 from etude.figures.sources import Sample, read_samples
 from etude.figures.style import Style
 

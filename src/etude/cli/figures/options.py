@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 from etude.cli import parser as kinds
 from etude.cli.shared_options import font_size, key_place, number, picture_size
@@ -57,21 +58,14 @@ def plot_options(parser: argparse.ArgumentParser) -> None:
 
 def _plot_content(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add(
+    repeated = partial(add, action="append", default=[])
+    repeated(
         "--metric",
         "--components",
-        action="append",
-        default=[],
         metavar="A,B",
         help="these metrics (default: the primary one); wait and cpu are made of elapsed, user and system",
     )
-    add(
-        "--test",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="these tests only; * and ? stand for anything",
-    )
+    repeated("--test", metavar="NAME", help="these tests only; * and ? stand for anything")
     add(
         "--x",
         metavar="PARAMETER",
@@ -96,28 +90,9 @@ def _plot_content(group: argparse._ArgumentGroup) -> None:
         metavar="SERIES",
         help="which series ratio and pvalues compare with (default: the first)",
     )
-    add(
-        "--threshold",
-        action="append",
-        default=[],
-        metavar="VALUE[=TEXT]",
-        help="a line at 5ms, with that text",
-    )
-    add(
-        "--mark",
-        action="append",
-        default=[],
-        metavar="X[=TEXT]",
-        help="a line at a value of x, such as 32KiB=L1",
-    )
-    add(
-        "--first",
-        action="append",
-        type=_plot_count,
-        default=[],
-        metavar="N",
-        help="pvalues: also of the first N trials only",
-    )
+    repeated("--threshold", metavar="VALUE[=TEXT]", help="a line at 5ms, with that text")
+    repeated("--mark", metavar="X[=TEXT]", help="a line at a value of x, such as 32KiB=L1")
+    repeated("--first", type=_plot_count, metavar="N", help="pvalues: also of the first N trials only")
     add("--welch", action="store_true", help="pvalues: by Welch's test, not Student's")
 
 

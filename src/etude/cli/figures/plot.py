@@ -1,4 +1,4 @@
-"""`etude plot`: figures of results, for papers."""
+"""`etude plot`: figures of results, for papers; with --monitor what went on beside the trials, a figure a session."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from etude.errors import UsageError
-from etude.figures.export import export
+from etude.analysis.interference import load_monitors
+from etude.analysis.load_subject import read_subject
+from etude.analysis.subject import Subject
+from etude.analysis.verdict import verdict
+from etude.errors import InputError, UsageError
+from etude.figures.data import Figure
+from etude.figures.monitor import WIDTH_IN, height_of, monitor_figure
 from etude.figures.plot import make, usual_kind
 from etude.figures.plot_options import PlotOptions, Threshold, threshold
-from etude.figures.save import check_format, save
+from etude.figures.save import check_format, export, save
 from etude.figures.sources import Sample, read_samples
-from etude.figures.style import Style
+from etude.figures.style import COLUMN_IN, Style
+from etude.results.monitor import Monitor
 
 
 def run(options: argparse.Namespace) -> int:
@@ -23,8 +29,6 @@ def run(options: argparse.Namespace) -> int:
     if options.output is not None:
         check_format(options.output)
     if options.monitor:
-        from etude.cli.figures.plot_monitor import plot_monitor
-
         return plot_monitor(options)
     if options.trial is not None:
         raise UsageError("--trial is for --monitor")
@@ -32,20 +36,22 @@ def run(options: argparse.Namespace) -> int:
     samples = _chosen(read_samples(_paths(options.files), wish), options.test)
     kind = options.kind or usual_kind(samples, wish)
     figure = make(kind, samples, wish)
-    target = options.output or f"{kind}.pdf"
-    style = (
-        Style(options.size[0], options.size[1], options.font_size)
-        if options.size
-        else Style(font=options.font_size)
-    )
-    said = save(figure, target, style)
+    _write(kind, figure, options.output or f"{kind}.pdf", (COLUMN_IN, None), options)
+    return 0
+
+
+def _write(
+    kind: str, figure: Figure, target: str, usual: tuple[float, float | None], options: argparse.Namespace
+) -> None:
+    """Write a figure, of the usual size in inches unless the options say another, and its data; print the names."""
+    width, height = options.size or usual
+    said = save(figure, target, Style(width, height, options.font_size))
     written = [target]
     if options.data is not None:
         written += export(figure, options.data, Path(target).stem)
     print(f"{kind}: {' '.join(written)}")
     for note in (*figure.notes, *said):
         print(f"  {note}")
-    return 0
 
 
 def _paths(words: Sequence[str]) -> list[str]:
@@ -58,7 +64,6 @@ def _paths(words: Sequence[str]) -> list[str]:
 
 
 def _chosen(samples: list[Sample], names: Sequence[str]) -> list[Sample]:
-    """The tests that were asked for. Raises UsageError for a name that none has."""
     if not names:
         return samples
     for name in names:
@@ -94,3 +99,50 @@ def _wish(options: argparse.Namespace) -> PlotOptions:
 
 def _thresholds(texts: Sequence[str]) -> tuple[Threshold, ...]:
     return tuple(threshold(text) for text in texts)
+
+
+def plot_monitor(options: argparse.Namespace) -> int:
+    """Draw, write, and say what was drawn; returns the exit code."""
+    subject = _subject(options)
+    monitors = load_monitors(subject.directory, subject.experiment)
+    if not monitors:
+        raise InputError(f"{subject.label}: nothing was monitored: there is no reading beside its trials")
+    close, sittings = _close(options, subject, monitors)
+    judged = verdict(subject).every
+    for sitting in sittings:
+        figure = monitor_figure(subject, monitors[sitting], sitting, judged, close=close, title=options.title)
+        target = Path(options.output or "monitor.pdf")
+        if len(sittings) > 1:
+            target = target.with_stem(f"{target.stem}-{sitting}")
+        _write("monitor", figure, str(target), (WIDTH_IN, height_of(figure)), options)
+    return 0
+
+
+def _subject(options: argparse.Namespace) -> Subject:
+    if len(options.files) != 1 or options.kind is not None:
+        raise UsageError("--monitor draws one results directory: name one, and leave out --kind")
+    found = read_subject(options.files[0])
+    if not isinstance(found, Subject) or found.directory is None or not found.directory.is_dir():
+        raise UsageError(
+            f"{options.files[0]}: --monitor draws a results directory of etude bench or etude run"
+        )
+    return found
+
+
+def _close(
+    options: argparse.Namespace, subject: Subject, monitors: dict[int, Monitor]
+) -> tuple[tuple[str, int] | None, list[int]]:
+    """The trial that is looked at closely, if one is, and the sessions to draw."""
+    if options.trial is None:
+        return None, list(monitors)
+    names = options.test or [series.test for series in subject.tests]
+    if len(names) != 1:
+        raise UsageError(f"--trial {options.trial}: of which test? Name it with --test")
+    series = subject.test(names[0])
+    places = [place for place, number in enumerate(series.trials.tolist()) if number == options.trial]
+    if not places:
+        raise UsageError(f"--trial {options.trial}: test {names[0]!r} has no such trial")
+    sitting = 1 if series.sittings is None else int(series.sittings[places[0]])
+    if sitting not in monitors:
+        raise UsageError(f"--trial {options.trial}: nothing was monitored in its session, {sitting}")
+    return (names[0], options.trial), [sitting]

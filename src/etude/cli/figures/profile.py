@@ -16,10 +16,9 @@ from etude.iotrace.comparison_document import beside_document
 from etude.iotrace.document import document
 from etude.iotrace.profile import Profile, profile_of
 from etude.iotrace.reader import read_trace
-from etude.present.sections.profile import profile_blocks
-from etude.present.sections.profile_comparison import comparison_blocks
+from etude.present.sections.profile import comparison_blocks, profile_blocks
+from etude.present.terminal import show
 from etude.present.to_json import print_json
-from etude.present.to_terminal import show
 
 
 def run(options: argparse.Namespace) -> int:

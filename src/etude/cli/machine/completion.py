@@ -59,7 +59,6 @@ def _verb(verb: str) -> Verb:
 
 
 def _options_of_engine(verb: str) -> tuple[Option, ...]:
-    """The options of a verb that the engine parses, read from its help."""
     said = subprocess.run([engine_path(), verb, "--help"], capture_output=True, text=True, check=True).stdout
     return tuple(Option((name,)) for name in dict.fromkeys(re.findall(r"--[a-z][a-z-]+", said)))
 

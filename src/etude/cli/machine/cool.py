@@ -56,7 +56,6 @@ def _cooled(way: str, data: DataSet | None) -> Cooled:
 
 
 def _words(done: Cooled) -> list[str]:
-    """Lines on what was done, and with what result."""
     lines = list(done.said)
     if done.seconds:
         lines.append(f"took {done.seconds:.2f} s")

@@ -6,9 +6,8 @@ import argparse
 
 from etude.machine.checks import examine
 from etude.present.sections.machine import doctor_blocks
-from etude.present.terminal import Terminal
+from etude.present.terminal import Terminal, show
 from etude.present.to_json import print_json
-from etude.present.to_terminal import show
 
 
 def run(options: argparse.Namespace) -> int:

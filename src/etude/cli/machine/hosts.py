@@ -23,7 +23,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _tried(entry: Entry) -> tuple[bool, str]:
-    """True if a host can be used, and a line about it."""
     host = Host(entry)
     try:
         host.connect()

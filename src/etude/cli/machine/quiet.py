@@ -16,8 +16,8 @@ from etude.present.sections.machine import (
     status_blocks,
     status_document,
 )
+from etude.present.terminal import show, show_aside
 from etude.present.to_json import print_json
-from etude.present.to_terminal import show, show_aside
 
 
 def run(options: argparse.Namespace) -> int:

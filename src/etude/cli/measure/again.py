@@ -7,7 +7,7 @@ import os
 import random
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,12 @@ from etude.experiment.monitoring import from_document as monitor_of
 from etude.experiment.plan import plan_to_resume
 from etude.experiment.run import run as run_plan
 from etude.osutil.trust import check_directory_for_root, check_for_root
-from etude.present.progress.bench import Display
-from etude.present.progress.script import ScriptDisplay
+from etude.present.progress.bench import Display, ScriptDisplay
 from etude.present.section import Sentence
 from etude.present.sections.bench import verdict_blocks
 from etude.present.sections.repetition import again_blocks, to_document
+from etude.present.terminal import show, show_aside
 from etude.present.to_json import print_json
-from etude.present.to_terminal import show, show_aside
 from etude.results.bundle import open_bundle
 from etude.results.bundle_name import is_bundle
 from etude.results.reader import load_results
@@ -96,7 +95,6 @@ def _check_record(first: Path, document: Mapping[str, Any], then: Verdict) -> No
 
 
 def _notes(document: Mapping[str, Any], seed: int, new: bool) -> list[str]:
-    """Notes for readers of the repetition on how it was made."""
     plan = document["plan"]
     before = plan.get("seed")
     order = f"a new one ({seed}; then {before})" if new else f"{seed} (then {before})"
@@ -119,8 +117,7 @@ def _repeat(first: Path, document: Mapping[str, Any], seed: int, options: argpar
     if document["plan"].get("kind") == "script":
         check_for_root(source)
         asked = stored_script(document, seed, source)
-        shown = ScriptDisplay(sys.stderr)
-        try:
+        with closing(ScriptDisplay(sys.stderr)) as shown:
             return run_script(
                 asked,
                 options.output,
@@ -128,22 +125,16 @@ def _repeat(first: Path, document: Mapping[str, Any], seed: int, options: argpar
                 command_line=options.command_line,
                 monitor=monitor,
             )
-        finally:
-            shown.close()
     plan = replace(plan_to_resume(document, source), seed=seed)
-    display = Display(sys.stderr)
-    try:
-        outcome = run_plan(
+    with closing(Display(sys.stderr)) as display:
+        return run_plan(
             plan,
             options.output,
             observe=display.observe,
             command_line=options.command_line,
             verb=document["verb"],
             monitor=monitor,
-        )
-    finally:
-        display.close()
-    return outcome.results.directory
+        ).results.directory
 
 
 def _stored(then: Verdict, path: Path) -> list[Subject]:

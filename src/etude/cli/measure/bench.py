@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from etude.cli import parser as kinds
 from etude.cli import verb_parsers
 from etude.cli.analyse.bounds import check_bounds, read_bounds
-from etude.cli.analyse.exports import check_places, export_of
 from etude.cli.measure import hyperfine
 from etude.cli.measure.bench_tests import shell_of, tests_of
 from etude.cli.shared_options import pool_of
-from etude.errors import UsageError
+from etude.errors import MachineRefuses, UsageError
 from etude.escaping import unescaped
 from etude.experiment.bench import Event
 from etude.experiment.plan import BUDGET_S, NewLimits, check_resumes, make_plan
@@ -29,6 +30,13 @@ from etude.results.results import Results
 if TYPE_CHECKING:
     from etude.analysis.gate import Bound
     from etude.analysis.subject import Subject
+
+
+RESUMED = (
+    *("resume", "trials", "max_trials", "time", "precision", "baseline", "between_sessions", "fail_if"),
+    *("undecided", "export", "json"),
+)
+"""Options that an experiment may be resumed or extended with; all others are in its results directory."""
 
 
 class ShownOutput:
@@ -51,22 +59,15 @@ class ShownOutput:
         """Nothing is left to take away."""
 
 
-RESUMED = (
-    *("resume", "trials", "max_trials", "time", "precision", "baseline", "between_sessions", "fail_if"),
-    *("undecided", "export", "json"),
-)
-"""Options that an experiment may be resumed or extended with; all others are in its results directory."""
-
-
 def run(options: argparse.Namespace) -> int:
     """Measure, show the verdict, say where the results are."""
     hyperfine.check_output_option(options.output)
-    exports = [export_of(text) for text in options.export]
-    check_places(exports, options.output)
+    exports = [_export_of(text) for text in options.export]
+    _check_places(exports, options.output)
     bounds = read_bounds(options.fail_if)
     baseline = None
     if options.baseline is not None:
-        from etude.cli.measure.baseline import read_baseline
+        from etude.cli.measure.bench_verdict import read_baseline
 
         baseline = read_baseline(options.baseline)
     if options.resume is not None:
@@ -76,6 +77,36 @@ def run(options: argparse.Namespace) -> int:
     from etude.cli.measure.bench_verdict import show_verdict  # loaded while nothing is measured
 
     return show_verdict(options, results, bounds, exports, baseline)
+
+
+def _export_of(text: str) -> tuple[str, Path | None]:
+    """Format and file of one `--export`. Raises UsageError for a format that there is not."""
+    from etude.export import FORMATS, SUMMARIES
+
+    form, _, file = text.partition("=")
+    if form not in SUMMARIES and form not in FORMATS:
+        known = ", ".join((*SUMMARIES, *(name for name in FORMATS if name not in SUMMARIES)))
+        raise UsageError(f"--export {text}: expected {known}, with =FILE if need be")
+    return form, Path(file) if file else None
+
+
+def _check_places(exports: Sequence[tuple[str, Path | None]], results: str | None) -> None:
+    """Raise MachineRefuses for a file that could not be written, before anything is measured for it.
+
+    results: the directory of the results, which is yet to be made.
+    """
+    for path in (path for _, path in exports if path is not None):
+        if results is not None and path.parent == Path(results):
+            continue
+        why = None
+        if path.is_dir():
+            why = "is a directory"
+        elif not path.parent.is_dir():
+            why = f"there is no directory {path.parent}"
+        elif not os.access(path if path.exists() else path.parent, os.W_OK):
+            why = "permission denied"
+        if why is not None:
+            raise MachineRefuses(f"{path}: cannot be written: {why}; name another file")
 
 
 def _resumed(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Subject | None) -> Results:
@@ -97,20 +128,16 @@ def _resumed(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Sub
             )
         pool_run.go_on(Path(options.resume), None)
         return load_results(options.resume)
-    display = Display(sys.stderr)
-    try:
+    with closing(Display(sys.stderr)) as display:
         return resume(options.resume, limits, observe=display.observe).results
-    finally:
-        display.close()
 
 
 def _measured(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Subject | None) -> Results:
-    """A new experiment."""
     plan, spec = _plan(options), pool_of(options)
     own, stored = [metric.name for metric in options.metric], baseline is not None
     check_bounds(bounds, plan.primary, len(plan.tests), plan.schedule, own, stored=stored)
     if baseline is not None:
-        from etude.cli.measure.baseline import check_baseline
+        from etude.cli.measure.bench_verdict import check_baseline
 
         check_baseline(baseline, plan, options, over_pool=spec is not None)
     if spec is not None:
@@ -119,8 +146,7 @@ def _measured(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Su
         if options.show_output:
             raise UsageError("--show-output: what runs over a pool prints elsewhere; leave out one of them")
         return pool_run.bench(plan, spec, options, kinds.monitor(options))
-    display = ShownOutput(sys.stderr) if options.show_output else Display(sys.stderr)
-    try:
+    with closing(ShownOutput(sys.stderr) if options.show_output else Display(sys.stderr)) as display:
         return run_plan(
             plan,
             options.output,
@@ -129,8 +155,6 @@ def _measured(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Su
             verb="bench",
             monitor=kinds.monitor(options),
         ).results
-    finally:
-        display.close()
 
 
 def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Plan; imported late

@@ -63,7 +63,6 @@ def tests_of(options: argparse.Namespace) -> list[Test]:
 
 
 def _named(options: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """Names and commands, the reference first."""
     mask = Mask(options.mask)
     names, commands = list(map(mask.text, options.name or options.commands)), options.commands
     if not commands:
@@ -76,7 +75,6 @@ def _named(options: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def _hooks(options: argparse.Namespace, commands: int) -> list[dict[str, str | None]]:
-    """The hooks of each command."""
     found = []
     for point in HOOKS:
         given = getattr(options, point)
@@ -90,7 +88,6 @@ def _hooks(options: argparse.Namespace, commands: int) -> list[dict[str, str | N
 
 
 def _input_file(file: str | None, values: dict[str, str]) -> str | None:
-    """The file that is standard input. Raises UsageError where it is not there."""
     if file in (None, "null"):
         return None
     path = Path(substitute(file, values))

@@ -10,6 +10,7 @@ from etude.cli.measure import hyperfine
 from etude.cli.shared_options import (
     add_between_sessions,
     add_figures,
+    add_output,
     add_pool,
     add_sweep_place,
     add_undecided,
@@ -28,29 +29,22 @@ split into words as a shell would, and started without one; hooks (--setup and t
 def bench_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude bench`."""
     add = parser.add_argument
+    repeated = partial(add, action="append", default=[])
     add(
         "commands",
         nargs="*",
         metavar="CMD",
         help="a command line, quoted as one argument; {NAME} is replaced by -P",
     )
-    add(
+    repeated(
         "-n",
         "--name",
         "--command-name",
         dest="name",
-        action="append",
-        default=[],
         metavar="NAME",
         help="name of the next command in order; repeat for each",
     )
-    add(
-        "-o",
-        "--output",
-        type=kinds.place,
-        metavar="DIR",
-        help="results directory (default etude-results/NAME-UTCTIME)",
-    )
+    add_output(add, "DIR", "results directory (default etude-results/NAME-UTCTIME)")
     add(
         "--reference",
         metavar="CMD",
@@ -71,16 +65,13 @@ def bench_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _bench_around(group: argparse._ArgumentGroup) -> None:
-    """Hooks and sweeps."""
+    add = group.add_argument
+    repeated = partial(add, action="append", default=[])
     each = "; given once for all tests, or once for each command"
-    group.add_argument("-s", "--setup", metavar="LINE", help="once per test, before its first trial")
-    group.add_argument(
-        "-p", "--prepare", action="append", default=[], metavar="LINE", help=f"before each trial{each}"
-    )
-    group.add_argument(
-        "-C", "--conclude", action="append", default=[], metavar="LINE", help=f"after each trial{each}"
-    )
-    group.add_argument(
+    add("-s", "--setup", metavar="LINE", help="once per test, before its first trial")
+    repeated("-p", "--prepare", metavar="LINE", help=f"before each trial{each}")
+    repeated("-C", "--conclude", metavar="LINE", help=f"after each trial{each}")
+    add(
         "--cool",
         choices=CACHE_WAYS,
         default="none",
@@ -88,19 +79,15 @@ def _bench_around(group: argparse._ArgumentGroup) -> None:
         help="the state of the caches before each trial, brought about and looked at (docs/bench.md): "
         + ", ".join(CACHE_WAYS),
     )
-    group.add_argument(
+    repeated(
         "--data",
-        action="append",
-        default=[],
         metavar="PATH",
         help="a file or directory of the data set, of which --cool tells how much is in memory; repeat for more",
     )
-    group.add_argument("-c", "--cleanup", metavar="LINE", help="once per test, after its last trial")
-    group.add_argument(
+    add("-c", "--cleanup", metavar="LINE", help="once per test, after its last trial")
+    repeated(
         "-P",
         "--parameter",
-        action="append",
-        default=[],
         metavar="NAME=VALUES",
         help="sweep {NAME} over a,b,c or 1..10 or 1..32*2 or 0..1+0.25; repeat for all combinations",
     )
@@ -108,7 +95,6 @@ def _bench_around(group: argparse._ArgumentGroup) -> None:
 
 
 def _bench_enough(group: argparse._ArgumentGroup) -> None:
-    """The stop rule."""
     group.add_argument(
         "-w",
         "--warmup",
@@ -146,32 +132,29 @@ def _bench_enough(group: argparse._ArgumentGroup) -> None:
 
 
 def _bench_how(group: argparse._ArgumentGroup) -> None:
-    """The options that say what a trial is."""
-    group.add_argument(
+    add = group.add_argument
+    repeated = partial(add, action="append", default=[])
+    add(
         "--schedule",
         choices=("blocks", "in-turn", "duet"),
         default="blocks",
         help="blocks: one trial of each per block, in random order (default); in-turn: one test after the "
         "other, not compared; duet: all at once on CPUs of their own, a ratio under contention",
     )
-    group.add_argument(
-        "--workers", type=int, default=1, metavar="N", help="start N copies at once, released together"
-    )
-    group.add_argument(
+    add("--workers", type=int, default=1, metavar="N", help="start N copies at once, released together")
+    add(
         "--cpu",
         type=kinds.cpus,
         metavar="LIST",
         help="CPUs to run on, such as 0,2-3; one each with --workers",
     )
-    group.add_argument(
+    add(
         "--timeout",
         type=kinds.seconds,
         metavar="SECONDS",
         help="end a trial that takes longer (TERM, then KILL); it failed",
     )
-    group.add_argument(
-        "-i", "--ignore-failure", action="store_true", help="include trials whose exit status is not 0"
-    )
+    add("-i", "--ignore-failure", action="store_true", help="include trials whose exit status is not 0")
     shells = group.add_mutually_exclusive_group()
     shells.add_argument(
         "--shell",
@@ -182,58 +165,55 @@ def _bench_how(group: argparse._ArgumentGroup) -> None:
         "-S", metavar="SHELL", help="the same by another shell, such as bash or 'bash --norc'"
     )
     shells.add_argument("-N", action="store_true", help="without a shell, which is the default")
-    group.add_argument("--shell-program", metavar="PATH", help="the shell of --shell (default /bin/sh)")
-    group.add_argument("--input", metavar="FILE", help="standard input of each run (default: empty)")
-    group.add_argument(
+    add("--shell-program", metavar="PATH", help="the shell of --shell (default /bin/sh)")
+    add("--input", metavar="FILE", help="standard input of each run (default: empty)")
+    add(
         "--show-output",
         action="store_true",
         help="print what the programs print, to standard error after each run; it is captured, as by "
         "--check-output each",
     )
-    group.add_argument(
+    add(
         "--inner",
         type=kinds.inner,
         default=1,
         metavar="N|auto",
         help="launches within one trial; auto: enough for trials of 50 ms",
     )
-    group.add_argument(
+    add(
         "--check-output",
         choices=("first", "each"),
         default="first",
         help="capture and compare the output of the excluded first run (default), or of each trial",
     )
-    group.add_argument(
+    repeated(
         "--metric",
         type=kinds.metric,
-        action="append",
-        default=[],
         metavar="NAME[:UNIT[:JOIN]]=REGEX",
         help="a number from the program's own output: the first group of REGEX; or $.NAME.NAME, a place in its JSON",
     )
-    group.add_argument(
+    add(
         "--primary",
         default="elapsed",
         metavar="METRIC",
         help="the metric that is judged and compared (default elapsed)",
     )
-    group.add_argument("--no-cgroup", action="store_true", help="do not put tests into a cgroup of their own")
-    group.add_argument(
+    add("--no-cgroup", action="store_true", help="do not put tests into a cgroup of their own")
+    add(
         "--counters",
         choices=("auto", "on", "off"),
         default="auto",
         help="perf events: auto: where the machine has hardware ones (default); on: software ones alone, too",
     )
-    group.add_argument(
-        "--seed", type=int, metavar="N", help="of the random order (default: random, recorded)"
-    )
+    add("--seed", type=int, metavar="N", help="of the random order (default: random, recorded)")
     kinds.add_monitor(group.add_argument)
     kinds.add_mask(group.add_argument)
 
 
 def _bench_after(group: argparse._ArgumentGroup) -> None:
-    """The options that say what is made of the results."""
-    group.add_argument(
+    add = group.add_argument
+    repeated = partial(add, action="append", default=[])
+    add(
         "--baseline",
         metavar="DIR",
         help="compare with stored results, too, as far as what changes between sessions is known; "
@@ -244,27 +224,21 @@ def _bench_after(group: argparse._ArgumentGroup) -> None:
         kinds.share,
         "how far sessions of one test lie apart on this machine (a standard deviation, such as 3%%)",
     )
-    group.add_argument(
+    repeated(
         "--fail-if",
-        action="append",
-        default=[],
         metavar="BOUND",
         help="end with 1 where BOUND holds by the interval, such as 'elapsed > baseline * 1.05'; the baseline "
         "is the first command, or that of --baseline",
     )
     add_undecided(group)
-    group.add_argument(
+    repeated(
         "--export",
-        action="append",
-        default=[],
         metavar="FORMAT[=FILE]",
         help="csv, json, markdown, hyperfine, or another format of etude export; FILE defaults to one in the "
         "results directory",
     )
     hyperfine.add_exports(group)
-    group.add_argument(
-        "--json", action="store_true", help="print the verdict as JSON on standard output (docs/formats.md)"
-    )
+    add("--json", action="store_true", help="print the verdict as JSON on standard output (docs/formats.md)")
 
 
 bench_translated = hyperfine.translated
@@ -286,6 +260,7 @@ SCRIPT is a script (docs/language.md), or a state file that CHECKPOINT wrote: th
 def run_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude run`."""
     add = parser.add_argument
+    repeated = partial(add, action="append", default=[])
     add("script", nargs="?", metavar="SCRIPT", help="the script, or a state file to go on from")
     add(
         "assignments",
@@ -293,13 +268,7 @@ def run_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="set a variable, and the environment variable; the script's own VAR and ENV of it do not count",
     )
-    add(
-        "-o",
-        "--output",
-        type=kinds.place,
-        metavar="DIR",
-        help="results directory (default etude-results/SCRIPT-UTCTIME)",
-    )
+    add_output(add, "DIR", "results directory (default etude-results/SCRIPT-UTCTIME)")
     add("--resume", metavar="DIR", help="go on with an interrupted script; takes no SCRIPT")
     add(
         "--again",
@@ -309,26 +278,15 @@ def run_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--check", action="store_true", help="run nothing: parse, expand, and say what would run")
     add("--list", action="store_true", help="run nothing: the names of the tests, one a line")
-    add(
-        "-I",
-        "--include",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="look for included files here, too, before $APLIB",
-    )
-    add(
+    repeated("-I", "--include", metavar="DIR", help="look for included files here, too, before $APLIB")
+    repeated(
         "--probe",
-        action="append",
-        default=[],
         metavar="NAME",
         help="measure more around each EXEC: disk, memory, network, pressure, interrupts, energy, others "
         "(who else used the CPU); adds to the variable PROBES",
     )
-    add(
+    repeated(
         "--watch",
-        action="append",
-        default=[],
         metavar="NAME",
         help="also say whether this metric rises, falls or changes its level over the trials (variable WATCH)",
     )
@@ -364,6 +322,7 @@ drawn into the figure. More: docs/io.md; a tutorial: docs/tutorials/io-lab.md.
 def io_sweep_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude io sweep`."""
     add = parser.add_argument
+    repeated = partial(add, action="append", default=[])
     add_sweep_place(parser)
     add(
         "--buffers",
@@ -373,10 +332,8 @@ def io_sweep_options(parser: argparse.ArgumentParser) -> None:
         help="buffer sizes: 16K, or 4K,64K, or 8..16M for powers of two (default 8..16M; over totals 2M)",
     )
     add("--totals", "-t", type=size_list, metavar="SIZES", help="how much is transferred (default 16M)")
-    add(
+    repeated(
         "--curve",
-        action="append",
-        default=[],
         metavar="NAME[=OPTIONS]",
         help="untouched, touched, huge, direct, pread, random, mmap, io_uring, static, dynamic; or a name of your own "
         "with options of etude io, such as 'hugetouched=--huge on --touch'; repeat for several",
@@ -390,13 +347,7 @@ def io_sweep_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--no-storage", action="store_true", help="do not measure the storage itself by O_DIRECT")
     add("--refine", type=int, default=0, metavar="N", help="up to N more sizes where a curve bends most")
-    add(
-        "-o",
-        "--output",
-        type=kinds.place,
-        metavar="DIR",
-        help="results directory (default etude-results/NAME-UTCTIME)",
-    )
+    add_output(add, "DIR", "results directory (default etude-results/NAME-UTCTIME)")
     add("--resume", metavar="DIR", help="go on with an interrupted sweep; takes only --format and --json")
     add_figures(parser)
     add("--json", action="store_true", help="print the reading as JSON on standard output (docs/formats.md)")
@@ -415,13 +366,7 @@ buffers.csv and linking.csv, too.
 def io_lab_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude io lab`."""
     add_sweep_place(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=kinds.place,
-        metavar="DIR",
-        help="where it all goes (default etude-results/io-lab-UTCTIME)",
-    )
+    add_output(parser.add_argument, "DIR", "where it all goes (default etude-results/io-lab-UTCTIME)")
     parser.add_argument(
         "--resume",
         metavar="DIR",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from etude.cli import verb_parsers
 from etude.cli.shared_options import pool_of
 from etude.errors import CommandFailed, UsageError
 from etude.escaping import escaped
-from etude.present.progress.script import ScriptDisplay
+from etude.present.progress.bench import ScriptDisplay
 from etude.results.reader import load_results
 from etude.script.check import Outline, PlannedTest
 from etude.script.checkpoint import is_state
@@ -103,13 +103,8 @@ def _go_on(file: Path, options: argparse.Namespace) -> int:
 
 @contextmanager
 def _display(options: argparse.Namespace) -> Iterator[Any]:
-    """Progress while a script runs."""
-    display = ScriptDisplay(sys.stderr)
-    with _table_before_error(options):
-        try:
-            yield display.observe
-        finally:
-            display.close()
+    with _table_before_error(options), closing(ScriptDisplay(sys.stderr)) as display:
+        yield display.observe
 
 
 @contextmanager
@@ -128,8 +123,8 @@ def _show(path: Path, options: argparse.Namespace) -> int:
     from etude.analysis.stop_rule_info import asked_of
     from etude.analysis.verdict import judged_metrics, verdict
     from etude.present.sections.bench import BESIDE, verdict_blocks
+    from etude.present.terminal import show
     from etude.present.to_json import print_json, verdict_document
-    from etude.present.to_terminal import show
 
     results = load_results(path)
     if not results.names():
@@ -143,7 +138,6 @@ def _show(path: Path, options: argparse.Namespace) -> int:
 
 
 def _told(found: Outline, script: str) -> list[str]:
-    """The outline of a script as lines."""
     more = "" if found.whole else ", and more: it does not seem to end"
     lines = [f"{script}: {counted(len(found.tests), 'test')}{more}"]
     for test in found.tests:

@@ -10,9 +10,9 @@ from etude.errors import InputError
 from etude.experiment.session import holds_results
 from etude.history.comparison import compare_sides
 from etude.history.selection import select_results
-from etude.present.sections.compare import comparison_blocks, comparison_document
+from etude.present.sections.history import comparison_blocks, comparison_document
+from etude.present.terminal import show
 from etude.present.to_json import print_json
-from etude.present.to_terminal import show
 from etude.store.database import open_store
 from etude.store.entry import Selector
 

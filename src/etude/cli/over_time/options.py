@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 from etude.cli import parser as kinds
 
@@ -17,6 +18,7 @@ since, the larger replaces the smaller. Each is added whole or not at all (docs/
 def store_add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude store add`."""
     add = parser.add_argument
+    repeated = partial(add, action="append", default=[])
     add("directories", nargs="+", metavar="DIR", help="a results directory, or a file that etude stats reads")
     add("--repository", metavar="DIR", help="ask git there for the commit, its time, branch and tags")
     add(
@@ -32,13 +34,7 @@ def store_add_options(parser: argparse.ArgumentParser) -> None:
         help="when that commit was made, such as 2026-11-23T08:00Z (without --repository)",
     )
     add("--branch", metavar="NAME", help="of which they are")
-    add(
-        "--tag",
-        action="append",
-        default=[],
-        metavar="WORD",
-        help="a word to find them by; repeat for several",
-    )
+    repeated("--tag", metavar="WORD", help="a word to find them by; repeat for several")
     add(
         "--machine",
         metavar="NAME",

@@ -2,6 +2,6 @@
 
 from etude.present.page.content import content_of
 from etude.present.page.gather import Gathered, gather
-from etude.present.page.report import Content
+from etude.present.section import Content
 
 __all__ = ["Content", "Gathered", "content_of", "gather"]

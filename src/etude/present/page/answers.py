@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from etude.analysis.snapshot_differences import Differences
 from etude.analysis.subject import ended_in
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.present.page.gather import Gathered
+from etude.present.section import Answer
 from etude.present.sentences import comparison as text
 from etude.present.sentences import details
 from etude.present.sentences.comparison import with_full_stop
@@ -27,15 +28,6 @@ from etude.units.formatting import counted, duration, percent, quantity, span
 
 MOST_NAMED = 8
 """Tests, comparisons or warnings that an answer names; the tables have them all."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One question and what the results say to it."""
-
-    key: str
-    question: str
-    sentences: tuple[str, ...]
 
 
 QUESTIONS = {
@@ -148,7 +140,6 @@ def _open(verdict: Verdict) -> Iterator[str]:
 
 
 def _ended(verdict: Verdict) -> Iterator[str]:
-    """Lines on why the tests had enough trials, those of one reason together."""
     experiment = verdict.subject.experiment or {}
     reasons: dict[str, list[str]] = {}
     for name, why in ended_in(experiment).items():

@@ -1,4 +1,4 @@
-"""A report made of what was gathered, and written as HTML, Markdown or LaTeX."""
+"""A report made of what was gathered, with what was expected of each test, and written as HTML, Markdown or LaTeX."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from etude.analysis.verdict import Verdict
-from etude.analysis.warnings import DataWarning, meaning_of
-from etude.errors import MachineRefuses
+from etude.analysis.cross_session import CrossSession
+from etude.analysis.gate import answers, parse_bound
+from etude.analysis.verdict import TestVerdict, Verdict
+from etude.analysis.warnings import meaning_of
+from etude.errors import EtudeError, MachineRefuses
 from etude.osutil.files import replace_file
 from etude.osutil.trust import write_user_file
 from etude.present.page.answers import answers_of, headline
-from etude.present.page.expectations import expectations_of
 from etude.present.page.gather import Gathered
 from etude.present.page.method_notes import explanations
 from etude.present.page.rawdata import anchor, raw_data, warning_anchor
-from etude.present.page.report import Content, Snapshot, Source, TestSection, Warned
 from etude.present.page.tables import (
     comparisons_table,
     machine_tables,
@@ -27,8 +27,22 @@ from etude.present.page.tables import (
     summary_table,
     tests_table,
 )
-from etude.present.section import Section
+from etude.present.section import (
+    MET,
+    NOT_MET,
+    OPEN,
+    TO_BE_JUDGED,
+    Content,
+    Expectation,
+    Section,
+    Snapshot,
+    Source,
+    TestSection,
+    Warned,
+)
 from etude.present.sections.monitor import monitor_sections
+from etude.present.sentences import comparison as text
+from etude.present.sentences.bounds import answer_reason
 from etude.present.sentences.comparison import precision_line, test_line, widened_line
 from etude.present.sentences.details import detail_lines
 from etude.present.sentences.warnings import words_of
@@ -86,21 +100,19 @@ def _title(found: Gathered, labels: Sequence[str]) -> str:
 
 
 def _warnings(verdict: Verdict, result: int) -> list[Warned]:
-    places = {series.test: (place, series) for place, series in enumerate(verdict.subject.tests)}
-    return [_warned(each, result, number, places) for number, each in enumerate(verdict.every)]
-
-
-def _warned(warning: DataWarning, result: int, number: int, places: Mapping[str, Any]) -> Warned:
-    place, _ = places.get(warning.test, (None, None))
-    return Warned(
-        warning_anchor(result, number),
-        warning.kind,
-        meaning_of(warning.kind),
-        warning.test,
-        *words_of(warning),
-        "" if place is None else anchor(result, place),
-        warning.trials,
-    )
+    charts = {series.test: anchor(result, place) for place, series in enumerate(verdict.subject.tests)}
+    return [
+        Warned(
+            warning_anchor(result, number),
+            warning.kind,
+            meaning_of(warning.kind),
+            warning.test,
+            *words_of(warning),
+            charts.get(warning.test, ""),
+            warning.trials,
+        )
+        for number, warning in enumerate(verdict.every)
+    ]
 
 
 def _shown(found: Gathered, warnings: Sequence[Warned]) -> list[TestSection]:
@@ -209,3 +221,50 @@ def write(path: Path, document: str) -> None:
         raise MachineRefuses(
             f"{path}: the report cannot be written: {reason}; name another file with -o"
         ) from error
+
+
+def expectations_of(found: Gathered) -> tuple[Expectation, ...]:
+    """Expectations of every test that has a purpose or an expectation.
+
+    An expectation that is a bound, such as `elapsed < 5 ms` or `elapsed < baseline * 1.05` (the grammar of
+    `--fail-if`), is judged by its interval; any other is left to the reader.
+    """
+    result = []
+    for verdict in found.verdicts:
+        entries: Sequence[Any] = (verdict.subject.experiment or {}).get("tests") or ()
+        texts = {entry.get("name"): entry for entry in entries}
+        where = f" ({verdict.subject.label})" if len(found.verdicts) > 1 else ""
+        across = [a for a in found.across if a.other_label == verdict.subject.label]
+        for test in verdict.tests:
+            entry = texts.get(test.test) or {}
+            purpose, expect = str(entry.get("purpose") or ""), str(entry.get("expect") or "")
+            if purpose or expect:
+                met, why = _judged(expect, test, verdict, across) if expect else ("", "")
+                line = text.test_line(test, verdict.primary).removeprefix(f"{test.test}: ")
+                result.append(Expectation(test.test + where, purpose, expect, line, met, why))
+    return tuple(result)
+
+
+def _judged(
+    expect: str, test: TestVerdict, verdict: Verdict, across: Sequence[CrossSession]
+) -> tuple[str, str]:
+    others = [a for a in across if a.other == test.test]
+    try:
+        bound = parse_bound(expect.strip().rstrip("."))
+        within = [c for c in verdict.comparisons if c.other == test.test]
+        given = answers(bound, [test], within, [] if within else others)
+    except EtudeError as error:
+        reason = str(error).partition(": ")[2]
+        return TO_BE_JUDGED, reason if _is_bound(expect) else ""
+    # It was written as what shall be; `fails` is true where the bound surely holds.
+    verdicts = {answer.fails for answer in given}
+    met = MET if verdicts == {True} else NOT_MET if False in verdicts else OPEN
+    return met, "; ".join(answer_reason(answer) for answer in given)
+
+
+def _is_bound(expect: str) -> bool:
+    try:
+        parse_bound(expect.strip().rstrip("."))
+    except EtudeError:
+        return False
+    return True

@@ -27,7 +27,7 @@ def raw_data(found: Gathered) -> dict[str, Any]:
     values = sum(
         series.trials.size * len(series.columns)
         for verdict in found.verdicts
-        for series in _all_series(verdict)
+        for series in (*verdict.subject.tests, *verdict.subject.twins)
     )
     everything, several = values <= MOST_VALUES, len(found.verdicts) > 1
     return {
@@ -64,10 +64,6 @@ def anchor(result: int, test: int) -> str:
 def warning_anchor(result: int, place: int) -> str:
     """The name of a warning's place in the page."""
     return f"warning-{result + 1}-{place + 1}"
-
-
-def _all_series(verdict: Verdict) -> Sequence[Series]:
-    return (*verdict.subject.tests, *verdict.subject.twins)
 
 
 def _result(verdict: Verdict, result: int, everything: bool, several: bool, mask: Mask) -> dict[str, Any]:

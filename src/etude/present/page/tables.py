@@ -56,7 +56,6 @@ def metrics_table(found: Gathered) -> Table:
 
 
 def _called(test: TestVerdict, metric: str) -> str:
-    """The metric, and how the workers of a trial were joined."""
     m = test.metric(metric)
     how = "" if m is None else joined_words(m)
     return f"{metric} ({how})" if how else metric

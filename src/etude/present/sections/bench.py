@@ -68,7 +68,6 @@ def verdict_blocks(
 
 
 def _answers(verdict: Verdict) -> Iterator[Block]:
-    """The comparisons, and targets that were missed with the command that goes on."""
     for line in answer_lines(verdict):
         what, _, command = line.partition(": ")
         yield Command(what, command) if what in (text.GOES_ON, text.MEASURES_ANEW) else Sentence(line)
@@ -115,7 +114,6 @@ def _is_answered(verdict: Verdict, warning: DataWarning, marked: Collection[str]
 
 
 def _of_the_table(verdict: Verdict, limited: Mapping[str, str]) -> Iterator[str]:
-    """Notes on the meaning of figures in the table."""
     by_reason: dict[str, list[str]] = {}
     for name, why in limited.items():
         by_reason.setdefault(why, []).append(name)
@@ -134,7 +132,6 @@ def _of_the_table(verdict: Verdict, limited: Mapping[str, str]) -> Iterator[str]
 
 
 def _without_interval(verdict: Verdict) -> Iterator[str]:
-    """Reasons why the mean of a test has no margin of error."""
     by_reason: dict[str, list[str]] = {}
     for test in verdict.tests:
         found = test.metric(verdict.primary)
@@ -174,7 +171,6 @@ def _parameters(verdict: Verdict) -> list[Column]:
 
 
 def _cells(test: Any, primary: str) -> dict[str, str]:
-    """One test's row, by column."""
     cells = {"trials": str(test.kept)}
     cells |= {metric.replace("_", " "): _mean(test, metric) for metric in BESIDE}
     found = test.metric(primary)

@@ -49,7 +49,6 @@ def _table(swept: Swept) -> Table:
 
 
 def _cell(curve: Points, size: float, unit: str) -> tuple[str, str]:
-    """The median, and the distances of the quartiles from it."""
     if size not in curve.sizes:
         return "–", "–"
     place = int((curve.sizes == size).argmax())

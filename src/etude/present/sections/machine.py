@@ -29,7 +29,6 @@ def doctor_blocks(findings: Sequence[Finding], *, single_lines: bool) -> Iterato
 
 
 def _meaning(finding: Finding) -> str:
-    """The finding's effect on measurements, and the advice."""
     return finding.meaning if finding.verdict == "good" else f"{finding.meaning} To do: {finding.advice}."
 
 
@@ -88,7 +87,6 @@ def quiet_blocks(outcome: Outcome) -> Iterator[Block]:
 
 
 def _changes(changes: Sequence[Any]) -> str:
-    """The changes if there are few; their number if there are many."""
     if len(changes) > FEW_CHANGES:
         return f"{len(changes)} changed"
     return "; ".join(f"{_item(each.item)} {each.was} -> {each.put}" for each in changes)

@@ -112,7 +112,6 @@ def peak_section(
 
 
 def _answer_blocks(search: Search, lines: Sequence[str], *, several: bool) -> Iterator[Block]:
-    """The answer, the loads next to it, and what makes it doubtful."""
     answer, notes = search.answer, finding_lines(search.answer)
     if several:
         yield Sentence(f"{search.name}, {search.policy}:", "strong")

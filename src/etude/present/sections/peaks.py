@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from etude.figures.data import Figure
-from etude.figures.searches import Searched, searches_over_load
+from etude.figures.peak import Searched, searches_over_load
 from etude.peak.compare_searches import Ratio, incomparable_reasons, ratio
 from etude.peak.goal import Criterion
 from etude.peak.search import benchmarking_time_s

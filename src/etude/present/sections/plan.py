@@ -114,7 +114,6 @@ def pilot_line(plan: TrialPlan) -> str:
 
 
 def _worth(worth: float) -> str:
-    """Sentence on the number of independent trials that each trial is worth; empty if it is one."""
     if worth >= 1:
         return ""
     return f" Consecutive trials are autocorrelated: each is worth {worth:.2f} independent ones."

@@ -176,7 +176,6 @@ def _nearest(loads: Sequence[LoadCalibration]) -> list[LoadCalibration]:
 
 
 def _unit(task: Task) -> tuple[float, str, float]:
-    """Factor and label for drawing readings, and the limit in that unit."""
     (first, *others) = task.goal.criteria
     if others or first.of == "errors":
         return 1.0, "reading (share of the limit)", 1.0

@@ -19,7 +19,7 @@ from etude.present.sentences.extension import narrowing_command, reaching_comman
 from etude.present.sentences.result_notes import missing_reason
 from etude.present.sentences.status import status_of
 from etude.present.sentences.verdict import joined_lines, not_compared_lines
-from etude.present.sparkline import bar_lines
+from etude.present.table_layout import MARK, sparkline
 from etude.results.series import Series
 from etude.stats.percentiles import fewest_for_interval
 from etude.units.formatting import counted, level_text, percent, quantity, rounded
@@ -54,6 +54,8 @@ SUMMARY_COLUMNS = {
 }
 MOST_BARS = 100
 """Most bars of a sparkline, however wide the screen."""
+MOST_NAMED = 6
+"""Outliers whose trials are named."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,6 @@ class Statistics:
             yield Command(extension.label, extension.command)
 
     def _narrower(self, verdict: Verdict, c: Comparison) -> Iterator[Block]:
-        """Advice for a narrower ratio, where its target was reached."""
         line, extension = text.narrower_line(c), narrowing_command(verdict, c)
         if line is None:
             return
@@ -146,7 +147,6 @@ class Statistics:
             yield Sentence(f"  {precision}")
 
     def _below(self, verdict: Verdict, test: TestVerdict) -> Iterator[str]:
-        """Lines on levels, requested means and percentiles of the primary metric, or of all requested metrics."""
         series = verdict.subject.test(test.test)
         for m in test.metrics:
             if m.summary is None or (m.metric != verdict.primary and not self.options.metric):
@@ -161,7 +161,6 @@ class Statistics:
                 )
 
     def _grid(self, what: str, rows: Sequence[tuple[str, MetricSummary | None]]) -> Table:
-        """A line for each metric of a test, with its figures."""
         cells = [["–"] * len(COLUMNS) if m is None or m.summary is None else self._cells(m) for _, m in rows]
         columns = [
             Column(heading, [row[place] for row in cells], rank)
@@ -170,7 +169,6 @@ class Statistics:
         return Table((Column(what, [name for name, _ in rows]), *columns), every=self.options.wide)
 
     def _bars(self, samples: Sequence[tuple[str, Series, MetricSummary | None]]) -> Iterator[Block]:
-        """A sparkline of each sample, in the order of its trials."""
         for name, series, m in samples:
             if m is None or m.summary is None:
                 continue
@@ -199,6 +197,35 @@ class Statistics:
         found = summary_cells(m, extra_statistics.bar(m, self.options.error_bars))
         cells = {column: cell.text for column, cell in found.items()}
         return [cells[column] + (mark if column == "mean" else "") for column in COLUMNS]
+
+
+def bar_lines(
+    name: str, series: Series, m: MetricSummary, verdict_options: VerdictOptions, width: int
+) -> tuple[str, str, str]:
+    """Heading of a sample's sparkline of that width, the sparkline, and the marks below it.
+
+    Outliers are those of which `etude stats` warns: kept, counted, only marked.
+    """
+    from etude.stats.outliers import outlier_places
+
+    values = series.sample(m.metric) - m.corrected_s
+    trials = series.places(m.metric)
+    far = outlier_places(values, level=verdict_options.thresholds.outliers).tolist()
+    bars, marks, each = sparkline(values.tolist(), frozenset(far), width)
+    like = m.summary.median or m.summary.mean or None if m.summary else None
+    low, high = (quantity(float(end), m.unit, like) for end in (values.min(), values.max()))
+    told = f"{name}: {counted(values.size, 'trial')} in order, {low.partition(' ')[0]} … {high}"
+    if low == high:
+        return f"{name}: {counted(values.size, 'trial')}, all {high}", "", ""
+    if each > 1:
+        told += f", {each} to a bar (their median)"
+    if far:
+        named = ", ".join(
+            f"{trials[place]} ({quantity(float(values[place]), m.unit, like)})" for place in far[:MOST_NAMED]
+        )
+        more = f" and {len(far) - MOST_NAMED} more" if len(far) > MOST_NAMED else ""
+        told += f"; {MARK} {'outlier: trial' if len(far) == 1 else 'outliers: trials'} {named}{more}"
+    return told, bars, marks
 
 
 def summary_cells(m: MetricSummary, bar: tuple[float, float] | None) -> dict[str, Number]:

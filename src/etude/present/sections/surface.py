@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from etude.figures.surface_figures import figures_of
+from etude.figures.surface import figures_of
 from etude.present.section import (
     Block,
     Cell,
@@ -68,7 +68,6 @@ def surface_section(
 
 
 def _cells_blocks(mapped: SurfaceResult, said: Summary) -> Iterator[Block]:
-    """The cells as a screen has them."""
     several = [n for n, factor in enumerate(mapped.space.factors) if len(factor.levels) > 1]
     label = axis_label(mapped.response, mapped.unit)
     yield Sentence(f"{label}, {100 * mapped.confidence:g} % intervals:", "strong")
@@ -178,7 +177,6 @@ def _row(mapped: SurfaceResult, cell: Configuration, limit: Limit | None) -> tup
 
 
 def _spent(mapped: SurfaceResult, cell: Configuration) -> tuple[float, int]:
-    """Benchmarking time in seconds, and trials, of a cell."""
     made = [cost for cost in mapped.costs if cost.cell == cell]
     if not made and (sample := mapped.last.get(cell)) is not None:
         return sample.cost_s, sample.trials
@@ -231,8 +229,11 @@ def _cell(mapped: SurfaceResult, cell: Configuration) -> dict[str, Any]:
 def _limit(limit: Any) -> dict[str, Any]:
     if limit is None or limit.factor is None:
         return {"limits": None}
-    members = ("factor", "elasticity", "gain", "sure", "beyond")
-    return {"limits": {name: getattr(limit, name) for name in members}}
+    return {"limits": _members(limit, "factor elasticity gain sure beyond")}
+
+
+def _members(found: object, names: str) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in names.split()}
 
 
 def _said(said: Summary) -> dict[str, Any]:
@@ -259,26 +260,13 @@ def _said(said: Summary) -> dict[str, Any]:
             for e in said.interactions
         ],
         "crossovers": [
-            {
-                name: getattr(c, name)
-                for name in ("factor", "over", "under", "along", "setting", "at", "low", "high")
-            }
-            for c in said.crossovers
+            _members(each, "factor over under along setting at low high") for each in said.crossovers
         ],
         "break_evens": [
-            {
-                name: getattr(b, name)
-                for name in ("factor", "setting", "target", "level", "earliest", "surely")
-            }
-            for b in said.break_evens
+            _members(each, "factor setting target level earliest surely") for each in said.break_evens
         ],
-        "mape": None
-        if said.accuracy is None
-        else {name: getattr(said.accuracy, name) for name in ("mape", "low", "high", "worst", "count")},
-        "cost": {
-            name: getattr(said.spent, name)
-            for name in ("cells", "measured", "predicted", "bounded", "failed", "bench_s", "trials")
-        },
+        "mape": said.accuracy and _members(said.accuracy, "mape low high worst count"),
+        "cost": _members(said.spent, "cells measured predicted bounded failed bench_s trials"),
     }
 
 

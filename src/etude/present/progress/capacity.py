@@ -1,4 +1,4 @@
-"""The progress of a search: a line a trial, and one that moves while a trial runs."""
+"""The progress of a search or a map: a line a trial or cell, and one that moves while it is measured."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
+from etude.cluster.pool.job import JobEnd
 from etude.peak.search import Policy, benchmarking_time_s
 from etude.peak.task import Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.present.sentences.peak import ran_text, reading_texts, share_text, span_text
 from etude.present.terminal import Terminal
-from etude.units.formatting import duration, level_text
+from etude.surface.factors import Configuration
+from etude.surface.map_store import MapStore
+from etude.surface.next_configuration import Visit
+from etude.surface.samples import Sample
+from etude.surface.surface_result import Estimate, estimate_text
+from etude.units.formatting import counted, duration, level_text, percent
 
 REDRAW_S = 0.2
 HEADING = ("no.", "load", "measured", "of limit", "ran", "bench", "peak in")
@@ -43,8 +49,7 @@ class PeakDisplay:
 
     def begins(self, request: TrialRequest) -> None:
         """A trial is about to start."""
-        if self._screen.obeys:
-            self._draw(request, f"{request.why}; preparing")
+        self._draw(request, f"{request.why}; preparing")
 
     def window(self, request: TrialRequest, windows: Sequence[Window]) -> None:
         """One more window is known."""
@@ -80,8 +85,7 @@ class PeakDisplay:
 
     def close(self) -> None:
         """Take the moving line away."""
-        if self._screen.obeys:
-            self._screen.draw()
+        self._screen.draw()
 
     def _say(self, cells: Sequence[str], style: str | None = None) -> None:
         shown = dict(zip(HEADING, WIDTHS, strict=True))
@@ -95,3 +99,68 @@ class PeakDisplay:
 
     def _draw(self, request: TrialRequest, text: str) -> None:
         self._screen.draw(f"{len(self._trials) + 1:>3}  {self._task.load_text(request.load)}: {text}")
+
+
+class SurfaceDisplay:
+    """A line a cell; while one is measured, or several are, the line below says how it stands."""
+
+    def __init__(self, stream: TextIO, kept: MapStore) -> None:
+        self._screen = Terminal(stream)
+        self._kept = kept
+        self._visit: Visit | None = None
+        before = kept.samples()
+        if before:
+            spent = duration(sum(sample.cost_s for sample in before))
+            self._screen.say(
+                f"Resumes after {counted(len(before), 'cell')}, {spent} of benchmarking time.", "dim"
+            )
+
+    def begins(self, visit: Visit) -> None:
+        """A cell begins."""
+        self._visit = visit
+        self.tell("begins")
+
+    def tell(self, text: str) -> None:
+        """Show the progress."""
+        if self._visit is not None:
+            cell = self._kept.definition.space.name(self._visit.cell)
+            self._screen.draw(f"{self._number():>5}  {cell}: {text}")
+
+    def looks(self, cells: Sequence[Configuration], running: int) -> None:
+        """Several cells are under way, of which so many run."""
+        names = [self._kept.definition.space.name(cell) for cell in cells]
+        waiting = f", {len(cells) - running} wait" if running < len(cells) else ""
+        self._screen.draw(f"{self._number():>5}  {running} run{waiting}: {'; '.join(names)}")
+
+    def lost(self, visit: Visit, ended: JobEnd) -> None:
+        """A cell lost its node."""
+        self._screen.draw()
+        where = f" on {ended.nodes[0]}" if ended.nodes else ""
+        self._screen.say(
+            f"{'–':>5}  {self._kept.definition.space.name(visit.cell)}{where}: {ended.how}: {ended.why}",
+            "yellow",
+        )
+
+    def made(self, visit: Visit, sample: Sample, host: str = "") -> None:
+        """A cell is measured, and on disk; `host`: on which node of a pool."""
+        self._screen.draw()
+        expected = ""
+        if visit.expected is not None and visit.spread is not None and sample.value:
+            off = sample.value / visit.expected - 1
+            expected = f", {percent(abs(off))} {'above' if off > 0 else 'below'} what was expected"
+        what = self._kept.definition
+        took = f"{duration(sample.cost_s)}, {counted(sample.trials, 'trial')}"
+        text = estimate_text(
+            Estimate(sample.cell, sample.state, sample.value, sample.low, sample.high), what.unit
+        )
+        self._screen.say(
+            f"{self._number() - 1:>5}  {what.space.name(visit.cell)}{f' on {host}' if host else ''}: {text}{expected} "
+            f"({took})" + (f": {sample.why}" if sample.why else "")
+        )
+
+    def close(self) -> None:
+        """Leave the screen as it was."""
+        self._screen.draw()
+
+    def _number(self) -> int:
+        return len(self._kept.samples()) + 1

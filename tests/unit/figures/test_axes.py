@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import UsageError
-from etude.figures.axis_positions import Places, by_names, place
+from etude.figures.axes import Places, by_names, place
 from etude.figures.plot_options import threshold
 from etude.figures.sources import Sample
 from etude.units.parsing import quantity
