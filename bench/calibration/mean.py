@@ -7,10 +7,10 @@ from numpy.random import Generator
 
 from etude.stats.factors import MEAN_FACTORS
 from etude.stats.intervals import median_interval
-from etude.stats.series import OWN, REFERENCE, Series, normal
-from etude.stats.simulation import Floats, Stops, mean_stops
 from etude.stats.stopping import MeanPrecision
 from markdown import NOMINAL, paragraph, share, table
+from support.simulated_rules import Floats, Stops, mean_stops
+from support.synthetic_series import OWN, REFERENCE, Series, normal
 
 MEDIAN_DRAWS = 400_000
 FEW = 4000

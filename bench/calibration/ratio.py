@@ -12,10 +12,10 @@ from numpy.random import Generator
 
 from etude.stats.factors import RATIO_FACTORS, Factors, factor_for
 from etude.stats.ratio import Ratio, paired_mean_ratio, paired_ratio, unpaired_mean_ratio
-from etude.stats.series import MACHINES, OWN, REFERENCE, Draw, deal_into_blocks, lognormal, normal
-from etude.stats.simulation import Floats, ratio_stops
 from etude.stats.stopping import RatioPrecision
 from markdown import NOMINAL, paragraph, share, table
+from support.simulated_rules import Floats, ratio_stops
+from support.synthetic_series import MACHINES, OWN, REFERENCE, Draw, deal_into_blocks, lognormal, normal
 
 CVS = (0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.10, 0.14, 0.20)
 TARGETS = (0.02, 0.05)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows, tables
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))  # support: series
 
 import numpy as np
 import study
@@ -22,9 +23,12 @@ from own_series import OWN as NEW
 
 from etude.analysis.warnings import Thresholds, series_warnings
 from etude.results.series import Column, Series
-from etude.stats.leak import drift, leak
-from etude.stats.outliers import count_outliers
-from etude.stats.series import (
+from etude.stats.shape import count_outliers, groups, normality, ticks
+from etude.stats.trend import drift, leak, trend_p
+from etude.stats.warmup import level_shift, no_steady_state_p
+from markdown import paragraph, percent, section, table
+from rows import options
+from support.synthetic_series import (
     OWN,
     REFERENCE,
     Draw,
@@ -38,11 +42,6 @@ from etude.stats.series import (
     normal,
     slow_start,
 )
-from etude.stats.shape import groups, normality, ticks
-from etude.stats.trend import trend_p
-from etude.stats.warmup import level_shift, no_steady_state_p
-from markdown import paragraph, percent, section, table
-from rows import options
 
 COUNTS = (10, 20, 30, 100)
 MIB = float(1 << 20)

@@ -25,7 +25,9 @@ from etude.stats.resampling import (
     percentile_ratio,
     permutation,
 )
-from etude.stats.series import (
+from etude.stats.twosample import student, welch
+from markdown import percent, section, share
+from support.synthetic_series import (
     MACHINES,
     Draw,
     Floats,
@@ -36,8 +38,6 @@ from etude.stats.series import (
     mixture,
     normal,
 )
-from etude.stats.twosample import student, welch
-from markdown import percent, section, share
 
 Differs = Callable[[Floats, Floats], bool]
 

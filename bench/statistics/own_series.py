@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 
-from etude.stats.series import Floats, Series
+from support.synthetic_series import Floats, Series
 
 
 def turbo(rng: Generator, series: int, trials: int) -> Floats:

@@ -22,7 +22,7 @@ def bar_lines(
 
     Outliers are those of which `etude stats` warns: kept, counted, only marked.
     """
-    from etude.stats.outliers import outlier_places
+    from etude.stats.shape import outlier_places
 
     values = series.sample(m.metric) - m.corrected_s
     trials = series.places(m.metric)

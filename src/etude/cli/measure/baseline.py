@@ -14,7 +14,7 @@ from etude.experiment.plan import Plan
 from etude.present.section import note
 from etude.present.sentences.machines import machine_line
 from etude.present.to_terminal import show_aside
-from etude.results.units import stored_unit
+from etude.results.trial_join import stored_unit
 
 
 def check_baseline(baseline: Subject, plan: Plan, options: argparse.Namespace, *, over_pool: bool) -> None:

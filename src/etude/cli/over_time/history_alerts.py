@@ -12,9 +12,18 @@ from etude.errors import InputError, UsageError
 from etude.experiment.plan_defaults import make_plan
 from etude.experiment.run import run
 from etude.experiment.test import make_test
-from etude.history.backtest import LEAST, backtest, borne_out, is_current, keep
+from etude.history.backtest import (
+    LEAST,
+    Alert,
+    Rule,
+    alerts_of,
+    backtest,
+    borne_out,
+    is_current,
+    keep,
+    read_rules,
+)
 from etude.history.metric_history import Course
-from etude.history.rules import Alert, Rule, alerts_of, read_rules
 from etude.present.progress.bench import Display
 from etude.present.sentences.history import alert_line, backtest_lines, known_line, too_short_line
 from etude.present.terminal import Terminal

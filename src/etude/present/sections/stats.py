@@ -21,7 +21,7 @@ from etude.present.sentences.status import status_of
 from etude.present.sentences.verdict import joined_lines, not_compared_lines
 from etude.present.sparkline import bar_lines
 from etude.results.series import Series
-from etude.stats.percentiles import fewest_for_interval
+from etude.stats.describe import fewest_for_interval
 from etude.units.formatting import counted, level_text, percent, quantity, rounded
 
 FEWEST_FOR_QUARTILES = 4
