@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))  # support: series
+
 import numpy as np
 
 from calibration.least_time import time_section
@@ -21,8 +23,8 @@ from calibration.ratio import find_factors, mean_section, validation
 from calibration.rest import dependent_trials, smaller_promises
 from calibration.steps import HISTORIES, histories_section
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, Factors
-from etude.stats.series import OWN
 from rows import NOMINAL, options, paragraph, standard_error
+from support.synthetic_series import OWN
 
 OUTPUT = Path(__file__).resolve().parents[1] / "docs" / "calibration.md"
 T = TypeVar("T")
@@ -62,7 +64,7 @@ def _head(seed: int, replications: int) -> list[str]:
             f"{replications} replications a case unless stated,",
             f"standard error {error:.2f} points at 95 %, at most {most:.2f}. No real benchmark was run.",
             "**Bold**: below 95 % by more than two standard errors.",
-            "The series and machines are defined in `src/etude/stats/series.py`;",
+            "The series and machines are defined in `tests/support/synthetic_series.py`;",
             f'from "{OWN[0].name}" on they are families that no rule was designed with.',
         ),
         *paragraph(

@@ -18,7 +18,7 @@ from pathlib import Path
 from etude.analysis.verdict import Verdict, verdict
 from etude.machine.snapshot import cpu_ticks
 from etude.results.reader import load_results
-from etude.stats.leak import leak
+from etude.stats.trend import leak
 from rows import ETUDE, ROOT, options, wall_s
 
 EXAMPLE = ROOT / "examples" / "leak"

@@ -13,10 +13,10 @@ from etude.analysis.warnings import Thresholds, series_warnings
 from etude.experiment.plan import MAXIMUM, MIN_TIME_S, MINIMUM
 from etude.results.series import Column, Series
 from etude.stats.factors import MEAN_FACTORS, factor_for
-from etude.stats.series import normal
-from etude.stats.simulation import Floats, Stops, mean_stops
 from etude.stats.stopping import MeanPrecision
 from rows import paragraph, section, share, table
+from support.simulated_rules import Floats, Stops, mean_stops
+from support.synthetic_series import normal
 
 LENGTHS_S = (0.01, 0.05, 0.1, 0.3)
 CV = 0.02

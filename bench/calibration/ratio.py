@@ -10,13 +10,14 @@ from itertools import product
 import numpy as np
 from numpy.random import Generator
 
+from etude.figures.lines import Series
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, Factors, factor_for
 from etude.stats.intervals import median_interval
 from etude.stats.ratio import Ratio, paired_mean_ratio, paired_ratio, unpaired_mean_ratio
-from etude.stats.series import MACHINES, OWN, REFERENCE, Draw, Series, deal_into_blocks, lognormal, normal
-from etude.stats.simulation import Floats, Stops, mean_stops, ratio_stops
 from etude.stats.stopping import MeanPrecision, RatioPrecision
 from rows import NOMINAL, paragraph, share, table
+from support.simulated_rules import Floats, Stops, mean_stops, ratio_stops
+from support.synthetic_series import MACHINES, OWN, REFERENCE, Draw, deal_into_blocks, lognormal, normal
 
 CVS = (0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.10, 0.14, 0.20)
 TARGETS = (0.02, 0.05)

@@ -9,7 +9,6 @@ from numpy.random import Generator
 
 from etude.stats.factors import RATIO_FACTORS, factor_for
 from etude.stats.intervals import mean_interval, median_interval
-from etude.stats.outliers import count_outliers
 from etude.stats.ratio import (
     Ratio,
     noise_floor,
@@ -18,11 +17,12 @@ from etude.stats.ratio import (
     unpaired_mean_ratio,
     unpaired_ratio,
 )
-from etude.stats.series import Draw, autoregressive, lognormal, normal
-from etude.stats.simulation import Floats, Stops, mean_stops, ratio_stops
+from etude.stats.shape import count_outliers
 from etude.stats.stopping import MeanPrecision, RatioPrecision
 from etude.stats.trend import trend_p
 from rows import paragraph, section, share, table
+from support.simulated_rules import Floats, Stops, mean_stops, ratio_stops
+from support.synthetic_series import Draw, autoregressive, lognormal, normal
 
 FIRST_MINIMUM = 2
 

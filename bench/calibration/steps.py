@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: markdown
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))  # support: series
 
 import numpy as np
 from numpy.random import Generator
@@ -21,8 +22,8 @@ from scipy.signal import lfilter
 
 from etude.history.backtest import Rate
 from etude.stats.changes import SHORTEST, StepFit, fit_steps
-from etude.stats.series import Floats, autoregressive
 from rows import options, paragraph, table
+from support.synthetic_series import Floats, autoregressive
 
 TOGETHER: tuple[tuple[tuple[float, ...], float], ...] = (
     ((5.0, 5.0), 0.0),

@@ -17,10 +17,9 @@ from typing import Any
 
 from etude.store.column_encoding import key, to_us
 from etude.store.content import Content, Point
-from etude.store.database import Store
+from etude.store.database import Store, engine_of, url_of
 from etude.store.entry import Machine
 from etude.store.insert import Origin, _members, _row, _said
-from etude.store.place import engine_of, url_of
 from etude.store.schema import METADATA, entry, result, tag
 from rows import BUILD, Row, at_most, interleave, ratios, spread
 from support import postgres

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from etude.results.columns import Coded, Columns, read_columns
-from etude.results.columns_series import series_of_columns
+from etude.results.trials import series_of_columns
 from etude.stats.describe import describe
 
 METRICS = ("elapsed", "user", "system", "peak_memory")

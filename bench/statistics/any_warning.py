@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows, tables
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))  # support: series
 
 import numpy as np
 from coverage import CLEAN_OUTLIERS, KENDALL, NEW, SERIES, with_study
@@ -20,9 +21,11 @@ from numpy.random import Generator
 
 from etude.analysis.warnings import Thresholds, series_warnings
 from etude.results.series import Column, Series
-from etude.stats.leak import drift, leak
-from etude.stats.outliers import count_outliers
-from etude.stats.series import (
+from etude.stats.shape import count_outliers, groups, normality, ticks
+from etude.stats.trend import drift, leak, trend_p
+from etude.stats.warmup import level_shift, no_steady_state_p
+from rows import options, paragraph, percent, section, table
+from support.synthetic_series import (
     OWN,
     REFERENCE,
     Draw,
@@ -36,10 +39,6 @@ from etude.stats.series import (
     normal,
     slow_start,
 )
-from etude.stats.shape import groups, normality, ticks
-from etude.stats.trend import trend_p
-from etude.stats.warmup import level_shift, no_steady_state_p
-from rows import options, paragraph, percent, section, table
 
 COUNTS = (10, 20, 30, 100)
 MIB = float(1 << 20)

@@ -24,7 +24,9 @@ from etude.stats.resampling import (
     percentile_ratio,
     permutation,
 )
-from etude.stats.series import (
+from etude.stats.twosample import student, welch
+from rows import percent, section, share
+from support.synthetic_series import (
     MACHINES,
     Draw,
     Floats,
@@ -35,8 +37,6 @@ from etude.stats.series import (
     mixture,
     normal,
 )
-from etude.stats.twosample import student, welch
-from rows import percent, section, share
 
 Differs = Callable[[Floats, Floats], bool]
 

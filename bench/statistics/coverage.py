@@ -9,12 +9,15 @@ from numpy.random import Generator
 from scipy.special import stdtrit
 
 from etude.stats.crossings import crossing
+from etude.stats.describe import percentile, trimmed_mean
 from etude.stats.intervals import Interval, mean_interval, median_interval
 from etude.stats.levels import split_variance
 from etude.stats.means import Kind, average, wilson
-from etude.stats.percentiles import percentile, trimmed_mean
 from etude.stats.predicate import figures
-from etude.stats.series import (
+from etude.stats.stopping import MeanPrecision, RatioPrecision
+from rows import percent, section, share
+from support.simulated_rules import mean_stops, ratio_stops
+from support.synthetic_series import (
     MACHINES,
     OWN,
     REFERENCE,
@@ -27,9 +30,6 @@ from etude.stats.series import (
     mixture,
     normal,
 )
-from etude.stats.simulation import mean_stops, ratio_stops
-from etude.stats.stopping import MeanPrecision, RatioPrecision
-from rows import percent, section, share
 
 # Series of families that no rule was designed or calibrated with. All values are multiples of
 # a typical trial; shape (series, trials), in order of time along the second axis.

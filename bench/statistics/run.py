@@ -25,6 +25,7 @@ import numpy as np
 from numpy.random import Generator
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows, tables
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))  # support: series
 
 import any_warning
 import comparisons

@@ -19,7 +19,7 @@ from etude.analysis.subject import subject_of
 from etude.analysis.warnings import work_warnings
 from etude.cluster.pool.journal import Journal
 from etude.errors import EtudeError
-from etude.history.rules import read_rules
+from etude.history.backtest import read_rules
 from etude.iolab.points import swept_of
 from etude.iotrace.reader import read_trace
 from etude.peak.harnesses.spec import read_harness

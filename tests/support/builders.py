@@ -12,11 +12,10 @@ import pytest
 from etude.api import make_plan
 from etude.experiment.plan import Plan
 from etude.experiment.test import Test
-from etude.results.columns_series import series_of_columns
 from etude.results.model import Measurement, MetricValue, to_line
 from etude.results.results import Results
 from etude.results.series import Series
-from etude.results.trials import trials_of_results
+from etude.results.trials import series_of_columns, trials_of_results
 
 
 def measurement(

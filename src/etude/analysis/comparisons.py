@@ -17,12 +17,16 @@ from etude.analysis.comparison import (
     Comparison,
     NoComparison,
     OnMachine,
+    Pairs,
     QuieterMetric,
     Secondary,
     is_steady,
+    machines_of,
+    paired_values,
+    pairs_of,
+    samples,
     with_cpu_time,
 )
-from etude.analysis.pairs import Pairs, machines_of, paired_values, pairs_of, samples
 from etude.analysis.subject import Subject, column_of
 from etude.analysis.time_breakdown import mean_trial_s, seconds_per_trial, time_span_s
 from etude.analysis.verdict_options import VerdictOptions
@@ -262,7 +266,6 @@ def _is_extended(subject: Subject) -> bool:
 
 
 def _of_itself(again: tuple[Floats, Floats], kind: Kind) -> Ratio | None:
-    """Ratio of the baseline to itself; None below two A/A pairs."""
     if again[1].size < 2:
         return None
     return ratio_of_fitting_means(*again, kind, paired_mean_ratio) or paired_ratio(*again)
@@ -307,7 +310,6 @@ def _unpaired_means(base: Series, other: Series, metric: str, confidence: float)
 def _paired_ratio(
     pairs: Pairs, factor: float, confidence: float, subtract: tuple[float, float] = (0.0, 0.0)
 ) -> Ratio:
-    """Ratio over the pairs or, with several machines, over the machines."""
     if not pairs.several:
         return paired_ratio(pairs.base, pairs.other, factor=factor, subtract=subtract, confidence=confidence)
     return ratio_over_machines(*pairs, factor=factor, subtract=subtract, confidence=confidence)
@@ -427,7 +429,6 @@ def _quieter(subject: Subject, c: Comparison, confidence: float) -> QuieterMetri
 
 
 def _own_noise(subject: Subject, c: Comparison, base: Series, metric: str, confidence: float) -> float | None:
-    """A/A noise of another metric of a comparison's pairs; None if unpaired."""
     if c.ratio.method == "unpaired":
         return None
     twins = tuple(map(with_cpu_time, subject.twins))
@@ -464,7 +465,6 @@ def _round_down(x: float) -> float:
 
 
 def _or_none(function: Callable[[], T]) -> T | None:
-    """Result of `function`, or None if it raises ValueError."""
     try:
         return function()
     except ValueError:

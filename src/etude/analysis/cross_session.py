@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from etude.analysis.comparison import samples
 from etude.analysis.load_subject import read_ours
-from etude.analysis.pairs import samples
 from etude.analysis.snapshot_differences import Differences, compare
 from etude.analysis.subject import Subject
 from etude.errors import EtudeError, InputError, NotComparable
@@ -246,7 +246,6 @@ def _instead(base: Subject, old: Series, command: Sequence[str]) -> str:
 
 
 def _alike(base: Subject, old: Series, stored: Sequence[Subject]) -> list[Series]:
-    """Tests of stored results with the name and the command of a test of the base."""
     return [
         series
         for subject in stored

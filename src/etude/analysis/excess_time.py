@@ -14,8 +14,8 @@ from etude.analysis.interference import (
     NO_PRESSURE,
     Interference,
     Quantity,
+    exceeds,
 )
-from etude.analysis.noisy_processes import exceeds
 from etude.results.series import Whole
 
 SUFFICES = 0.5

@@ -12,6 +12,7 @@ import numpy as np
 
 from etude.analysis.cross_session import CrossSession
 from etude.analysis.getstats.options import JUDGED
+from etude.analysis.getstats.tables import values_of
 from etude.analysis.subject import Subject
 from etude.analysis.warnings import Thresholds
 from etude.errors import UsageError
@@ -127,7 +128,6 @@ def parse_bound(text: str) -> Bound:
 
 
 def _quantity(text: str, value: str) -> tuple[float, str | None]:
-    """A value in its base unit, and that unit. Raises UsageError for text that is no quantity."""
     found = quantity(value)
     if found is None:
         raise UsageError(f"--fail-if {text!r}: {value.strip()} is no quantity: {EXPECTED}")
@@ -193,7 +193,6 @@ def _nothing(bound: Bound, compared: Sequence[str], without: Sequence[str]) -> s
 
 
 def _with_enough(found: Answer, trials: int | None, few: int) -> Answer:
-    """The answer, undecided where it rests on too few trials."""
     if trials is None or trials >= few:
         return found
     more = max(few - trials, found.more)
@@ -331,11 +330,7 @@ def judged_samples(series: Series, metrics: Sequence[str]) -> dict[str, list[flo
 def _values(series: Series, name: str) -> Floats | None:
     if name in series.columns:
         return series.sample(name)
-    columns = [series.column(part) for part in ("elapsed", "user", "system")]
-    if name not in ("wait", "cpu") or any(column is None for column in columns):
+    if name not in ("wait", "cpu") or not {"elapsed", "user", "system"} <= series.columns.keys():
         return None
-    elapsed, user, system = (column.values[series.kept] for column in columns if column is not None)
-    with np.errstate(all="ignore"):
-        values = elapsed - user - system if name == "wait" else 100.0 * (user + system) / elapsed
-    found: Floats = values[np.isfinite(values)]
-    return found
+    values = values_of(series, name)[series.kept]
+    return values[np.isfinite(values)]

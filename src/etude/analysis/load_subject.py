@@ -8,10 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from etude.analysis.stop_rule_info import asked_of
-from etude.analysis.subject import ResultNote, Subject, subject_of, subject_of_table, subject_of_trials
+from etude.analysis.subject import (
+    ResultNote,
+    Subject,
+    asked_of,
+    subject_of,
+    subject_of_table,
+    subject_of_trials,
+)
 from etude.results.reader import read_experiment
-from etude.results.resfile import read_res
+from etude.results.res import read_res
 from etude.results.results import names_of
 from etude.results.table import Table
 from etude.results.trials import read_trials
@@ -19,7 +25,7 @@ from etude.stats.intervals import Interval, t_quantile
 from etude.stats.moments import interval_above_zero
 
 if TYPE_CHECKING:
-    from etude.analysis.pipeline.transforms import Transform
+    from etude.analysis.transforms import Transform
 
 
 def read_subject(
@@ -37,7 +43,7 @@ def read_subject(
     place = Path(path)
     if not transforms and is_ours(place):
         return read_ours(place)
-    from etude.analysis.pipeline.steps import apply
+    from etude.analysis.pipeline import apply
     from etude.results.readers import read_table
 
     table = apply(read_table(path), transforms, variables, confidence=confidence)

@@ -15,11 +15,13 @@ from etude.analysis.interference import (
     OTHERS,
     WORST,
     Interference,
+    NoisyProcess,
     Quantity,
+    exceeds,
     interference_of,
     load_monitors,
+    noisy_processes,
 )
-from etude.analysis.noisy_processes import NoisyProcess, exceeds, noisy_processes
 from etude.analysis.subject import Subject
 from etude.analysis.warnings import DataWarning
 from etude.analysis.warnings.facts import Facts, TwoGroups
@@ -242,7 +244,6 @@ def _of_test(known: Interference, outliers: DataWarning, every_one: bool) -> Ite
 
 
 def _was_read(known: Interference, place: int) -> bool:
-    """True if the monitor has a reading during a trial."""
     monitor, span = known.monitor(place), known.span(place)
     if monitor is None or span is None:
         return False
@@ -251,7 +252,6 @@ def _was_read(known: Interference, place: int) -> bool:
 
 
 def _why_not(known: Interference, place: int, usual: Whole, value: TrialValue) -> NoExplanation:
-    """Reason why a trial has no explanation."""
     monitor = known.monitor(place)
     assert monitor is not None
     if not _was_read(known, place):
@@ -328,7 +328,6 @@ def _unusual(known: Interference, place: int, usual: Whole) -> Iterator[Quantity
 
 
 def _rounded(rate: float) -> tuple[str, str]:
-    """A rate in the digits in which it is shown, and its unit."""
     divisor, name = scale_of(rate, "B/s")
     return digits(rate / divisor, 2), name
 

@@ -9,9 +9,8 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from etude.analysis.comparison import CANDIDATES, TIMES_NARROWER, with_cpu_time
+from etude.analysis.comparison import CANDIDATES, TIMES_NARROWER, paired_values, with_cpu_time
 from etude.analysis.comparisons import shell_cost
-from etude.analysis.pairs import paired_values
 from etude.analysis.subject import Subject, column_of
 from etude.analysis.time_breakdown import mean_trial_s, seconds_per_trial
 from etude.errors import InputError, UsageError

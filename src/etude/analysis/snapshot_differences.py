@@ -1,4 +1,7 @@
-"""Differences between the machines and settings of two results: lasting, always changing, and unknown ones."""
+"""Differences between the machines and settings of two results: lasting, always changing, and unknown ones.
+
+Members of a snapshot have dotted names such as `memory.total_bytes`.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,9 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from typing import Any
 
-from etude.analysis.snapshot_members import both_shown, changes_by_itself, members, value_text
 from etude.masking import Mask, mask_of_all
 
 COLLECTIONS = (
@@ -122,7 +124,7 @@ def compare_states(
             absent if other is None else new_text,
             once=told and (one is None or other is None),
         )
-        if changes_by_itself(what):
+        if MOVING.match(what):
             moved += [] if difference.once else [difference]
         elif difference.then is None or difference.now is None:
             unknown.append(difference)
@@ -136,7 +138,6 @@ def _map(value: Any) -> Mapping[str, Any]:
 
 
 def _has(snapshot: Mapping[str, Any], collection: str) -> bool:
-    """True if the snapshot has that group of members at all."""
     value: Any = snapshot
     for name in collection.rstrip(".").split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -146,7 +147,6 @@ def _has(snapshot: Mapping[str, Any], collection: str) -> bool:
 def _names(
     old: Mapping[str, Any], new: Mapping[str, Any], then: Mapping[str, Any], now: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Names of all members, except those of the directory that its mount reports already."""
     places = [_map(snapshot.get("directory")).get("mount_point") for snapshot in (then, now)]
     same = places[0] is not None and places[0] == places[1]
     mounted = same and all(places[0] in _map(snapshot.get("mounts")) for snapshot in (then, now))
@@ -228,7 +228,6 @@ def _without_secrets(mask: Mask, what: str, one: Any, other: Any) -> tuple[Any, 
 
 
 def _plan(then: Mapping[str, Any], now: Mapping[str, Any], mask: Mask) -> Differences:
-    """Differences of the plans, and of the texts of scripts."""
     plans = [_map(document.get("plan")) for document in (then, now)]
     flat = [
         dict(members({"plan": {"verb": d.get("verb"), **plan}}))
@@ -263,7 +262,6 @@ def _shown_of_plan(what: str, value: object) -> str:
 
 
 def _single_tests(plans: Sequence[Mapping[str, Any]], mask: Mask) -> Iterator[Difference]:
-    """One difference for each test that only one of both plans has."""
     for number in range(max(len(_tests(plan)) for plan in plans)):
         pair = [test_at(plan, number) for plan in plans]
         if None in pair:
@@ -368,3 +366,85 @@ def _metric(rest: str, tests: Sequence[Mapping[str, Any]]) -> str:
         if number.isdecimal() and int(number) < len(metrics):
             return f"--metric {metrics[int(number)].get('name')}{'' if member == 'regex' else f' ({member})'}"
     return "--metric"
+
+
+ALIASES = {
+    "memory.swappiness": "sysctl.vm.swappiness",
+    "memory.dirty_ratio": "sysctl.vm.dirty_ratio",
+    "memory.dirty_background_ratio": "sysctl.vm.dirty_background_ratio",
+    "kernel.aslr": "sysctl.kernel.randomize_va_space",
+    "kernel.perf_event_paranoid": "sysctl.kernel.perf_event_paranoid",
+    "kernel.nmi_watchdog": "sysctl.kernel.nmi_watchdog",
+    "kernel.autogroup": "sysctl.kernel.sched_autogroup_enabled",
+}
+"""Current names of members that older snapshots have in another part."""
+
+MOVING = re.compile(
+    r"load(?:\.|$)|system\.(?:uptime_s|boot_id)$|python\.executable$"
+    r"|memory\.(?:available|free|cached|dirty|swap_used)_bytes$"
+    r"|.*\.(?:free_bytes|free_inodes|free_fragment_bytes)$|.*current[^.]*(?:\.|$)"
+    r"|sysctl\.kernel\.perf_(?:event_max_sample_rate|cpu_time_max_percent)$"
+    r"|environment\.size_bytes$|environment\.variables\.(?:_|PWD|OLDPWD|SHLVL|COLUMNS|LINES|WINDOWID|DISPLAY"
+    r"|SSH_\w+|XDG_SESSION_\w+|DBUS_\w+|TERM_SESSION_ID|INVOCATION_ID|JOURNAL_STREAM|MEMORY_PRESSURE_\w+"
+    r"|SYSTEMD_EXEC_PID|PYTEST_CURRENT_TEST|WINDOW|STY|TMUX|TMUX_PANE|SLURMD?_\w+|ETUDE_(?:JOB|RUN))$"
+)
+"""Members that change by themselves, or with each login: load, free space, times, the clock rate right now."""
+
+LONGEST = 60
+"""Maximum number of characters of a value that are shown."""
+
+BEFORE = 16
+"""Number of common characters of two long values that are shown before their first difference."""
+
+_FILES = ("programs", "toolchain")
+
+
+def members(part: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """All members with dotted names such as `memory.total_bytes`. A program is one member."""
+    for key, value in part.items():
+        name = f"{above}.{key}" if above else str(key)
+        if isinstance(value, Mapping) and above in _FILES:
+            yield name, file_shown(value)
+        elif isinstance(value, Mapping):
+            yield from members(value, name)
+        elif isinstance(value, list) and any(isinstance(inner, Mapping) for inner in value):
+            yield from members(dict(enumerate(value)), name)
+        elif name in ALIASES:
+            yield ALIASES[name], None if value is None else str(value)
+        else:
+            yield name, value
+
+
+def file_shown(file: Mapping[str, Any]) -> str:
+    """A program in one line, other for each other content: its path, package, version and the head of its digest."""
+    package = " ".join(str(file[name]) for name in ("package", "version") if file.get(name))
+    digest = file.get("sha256") or file.get("build_id")
+    mark = str(digest)[:12] if digest else f"{file.get('bytes')} bytes"
+    return f"{file.get('file') or file.get('path')} ({', '.join(filter(None, (package, mark)))})"
+
+
+def value_text(value: object) -> str:
+    """A value on one line, shortened; `none` for an empty one."""
+    return _short(_line(value)) or "none"
+
+
+def both_shown(one: object, other: object) -> tuple[str, str]:
+    """Two values, each on one line; long ones begin shortly before their first difference."""
+    texts = _line(one), _line(other)
+    if max(map(len, texts)) > LONGEST:
+        same = (a == b for a, b in zip(*texts, strict=False))
+        common = sum(takewhile(bool, same)) - BEFORE
+        if common > 0:
+            texts = f"…{texts[0][common:]}", f"…{texts[1][common:]}"
+    return _short(texts[0]) or "none", _short(texts[1]) or "none"
+
+
+def _line(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return " ".join(text.split())
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -2,27 +2,124 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from etude.analysis.output_equivalence import WorkDifference, work_differences
-from etude.analysis.stop_rule_info import StopRuleInfo, asked_of
-from etude.errors import UsageError
-from etude.results.columns_series import series_of_columns
-from etude.results.integrity import repeated_note
+from etude.analysis.getstats.options import parse_getstats
+from etude.errors import InputError, UsageError
+from etude.experiment.plan import DUET, from_document
+from etude.results.columns import SIGNALLED, Columns, Whole
 from etude.results.model import is_printed
-from etude.results.results import Results, machine_member, names_of
-from etude.results.series import Column, Series, no_trials
-from etude.results.series_of import series_of_table
-from etude.results.session_groups import session_groups
-from etude.results.trials import Trials, trials_of_results
+from etude.results.reader import repeated_note
+from etude.results.results import Results, machine_member, names_of, session_groups
+from etude.results.series import Column, Series, no_trials, series_of_table
+from etude.results.trials import Trials, series_of_columns, trials_of_results
+from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, Factors, factor_for
 
 if TYPE_CHECKING:
     from etude.results.table import Table
+
+
+@dataclass(frozen=True)
+class StopRuleInfo:
+    """Stop rule and groups of an experiment. `factors`: widening of intervals by the stop rule, by test; `precision`:
+    requested relative margin of error; `groups`: compared tests in common blocks, the baseline first."""
+
+    primary: str
+    duet: bool
+    factors: Mapping[str, float]
+    ratio_factors: Mapping[str, float]
+    precision: float | None
+    groups: tuple[tuple[str, ...], ...]
+    judged: tuple[str, ...] = ()
+    """All metrics that stop rules of a script name, `primary` the first; empty where none names one."""
+
+    @property
+    def compares(self) -> bool:
+        """True if the experiment compares its tests by ratios."""
+        return bool(self.groups)
+
+
+def asked_of(experiment: Mapping[str, Any], directory: Path) -> StopRuleInfo:
+    """The request of an experiment, from its experiment.json.
+
+    Raises:
+        InputError: its plan cannot be read.
+    """
+    plan, names = experiment["plan"], names_of(experiment)
+    kind = plan.get("kind")
+    if kind is None:
+        return _of_commands(plan, names, directory / "experiment.json")
+    if kind not in ("script", "res", "peak", "surface"):
+        raise InputError(f"{directory}: a plan of kind {kind!r}; use a newer Étude")
+    tests = [test for test in experiment["tests"] if test["name"] in names]
+    primary, judged = _judged(str(plan.get("primary", "elapsed")), tests)
+    return StopRuleInfo(
+        primary,
+        False,
+        {test["name"]: mean_factor(test.get("stop_program"), test.get("minimum")) for test in tests},
+        {
+            test["name"]: mean_factor(test.get("stop_program"), test.get("minimum"), RATIO_FACTORS)
+            for test in tests
+        },
+        None,
+        _groups(tests),
+        judged,
+    )
+
+
+def _of_commands(document: Mapping[str, Any], names: Sequence[str], file: Path) -> StopRuleInfo:
+    plan = from_document(document, str(file))
+    factors = dict.fromkeys(names, plan.rule.make().factor)
+    return StopRuleInfo(
+        plan.primary,
+        plan.schedule == DUET,
+        factors,
+        factors,
+        plan.rule.parameters.get("precision"),
+        (tuple(names),) if plan.compares else (),
+    )
+
+
+def _judged(primary: str, tests: Sequence[Mapping[str, Any]]) -> tuple[str, tuple[str, ...]]:
+    """The metric that all stop rules name, and all metrics that any of them names; `primary` if none does."""
+    rules = [
+        names for test in tests if (names := judged_columns(shlex.split(test.get("stop_program") or "")))
+    ]
+    named = dict.fromkeys(name for names in rules for name in names)
+    common = [name for name in named if all(name in names for names in rules)]
+    first = primary if primary != "elapsed" or not named else (common or [primary])[0]
+    return first, tuple(dict.fromkeys((first, *named))) if named else ()
+
+
+def judged_columns(program: Sequence[str]) -> tuple[str, ...]:
+    """The columns that a stop program judges: those that a predicate of getstats names, else the elapsed time; none
+    where it is another program, or there is none."""
+    if not program or PurePath(program[0]).name != "getstats":
+        return ()
+    try:
+        options = parse_getstats(program[1:])
+    except UsageError:
+        return ()
+    return () if options.predicate is None else options.columns or ("elapsed",)
+
+
+def mean_factor(program: object, minimum: object, factors: Factors = MEAN_FACTORS) -> float:
+    """Widening factor for a script's test with a stop program; 1 for a fixed number of trials."""
+    return factor_for(max(2, minimum), factors) if program and isinstance(minimum, int) else 1.0
+
+
+def _groups(tests: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], ...]:
+    groups: dict[int, list[str]] = {}
+    for test in tests:
+        if test.get("group") is not None:
+            groups.setdefault(test["group"], []).append(test["name"])
+    return tuple(tuple(names) for names in groups.values() if len(names) > 1)
 
 
 @dataclass(frozen=True)
@@ -164,7 +261,6 @@ def several_matches_in(experiment: Mapping[str, Any], test: str) -> Mapping[str,
 
 
 def _entry(experiment: Mapping[str, Any], test: str) -> Mapping[str, Any]:
-    """The test's entry in experiment.json; empty where it has none."""
     return next((entry for entry in experiment.get("tests") or () if entry["name"] == test), {})
 
 
@@ -225,7 +321,6 @@ def _primary(metrics: Sequence[str], tests: Sequence[Series]) -> str:
 
 
 def _parts(series: Series) -> set[int]:
-    """Numbers of the session groups that have included trials."""
     numbers = series.sittings if series.stretches is None else series.stretches
     return set() if numbers is None else set(np.unique(numbers[series.kept]).tolist())
 
@@ -254,4 +349,85 @@ def session_notes(trials: Trials, tests: Sequence[Series]) -> list[ResultNote]:
     measured = len({part for series in tests for part in _parts(series)})
     if measured > 1:
         found.append(ResultNote("sessions", number=measured, pool=bool(trials.experiment.get("pool"))))
+    return found
+
+
+@dataclass(frozen=True)
+class WorkDifference:
+    """A sign that the tests did not do the same work."""
+
+    what: Literal["ending", "output"]
+    test: str
+    base: str = ""
+    """The test that it is compared with; empty where the test's own trials differ."""
+    endings: tuple[str, ...] = ()
+    """Endings of the test and the base, or all endings of a test's own trials."""
+    printed_bytes: tuple[int, ...] = ()
+    """Output sizes of the test and the base."""
+
+    @property
+    def between(self) -> bool:
+        """True if two tests differ, which may be intended."""
+        return bool(self.base)
+
+
+def work_differences(trials: Trials) -> list[WorkDifference]:
+    """Differences that speak against the same work, most important first: endings, then the output of first runs.
+
+    The output of a program that prints a metric is a measurement, never the same, and is not compared.
+    """
+    columns, plan = trials.columns, trials.experiment["plan"]
+    codes = {name: code for code, name in enumerate(columns.test.texts)}
+    rows = {
+        name: np.flatnonzero(columns.test.codes == codes[name])
+        for name in names_of(trials.experiment)
+        if name in codes
+    }
+    each = plan["check_output"] == "each"
+    found = [difference for name in rows for difference in _within(name, columns, rows[name], each)]
+    measuring = {test["name"] for test in plan["tests"] if test.get("metrics")}
+    firsts = {
+        name: first
+        for name in rows
+        if name not in measuring and (first := _first_output(columns, rows[name])) is not None
+    }
+    reference = next(iter(firsts), None)
+    for name in list(firsts)[1:]:
+        assert reference is not None
+        found += _between(columns, reference, firsts[reference], name, firsts[name])
+    return found
+
+
+def _first_output(columns: Columns, rows: Whole) -> int | None:
+    _, first = np.unique(columns.trial[rows], return_index=True)
+    firsts = np.sort(rows[first]).tolist() if columns.rare else ()
+    return next((row for row in firsts if "stdout" in columns.rare.get(row, {})), None)
+
+
+def _between(columns: Columns, base: str, a: int, other: str, b: int) -> list[WorkDifference]:
+    found = []
+    endings = columns.ending(b), columns.ending(a)
+    if endings[0] != endings[1]:
+        found.append(WorkDifference("ending", other, base, endings))
+    one, two = columns.rare[a]["stdout"], columns.rare[b]["stdout"]
+    if one["sha256"] != two["sha256"]:
+        found.append(WorkDifference("output", other, base, printed_bytes=(two["bytes"], one["bytes"])))
+    return found
+
+
+def _within(name: str, columns: Columns, rows: Whole, each: bool) -> list[WorkDifference]:
+    """Differences among a test's own trials; their output is compared only if `each`."""
+    finished = rows[~columns.unfinished[rows]]
+    signalled = columns.flags[finished] & SIGNALLED
+    _, first = np.unique(columns.status[finished] * 256 + signalled, return_index=True)
+    rare = (
+        [(row, columns.rare[row]) for row in finished.tolist() if row in columns.rare] if columns.rare else []
+    )
+    accepted = {members["accepted"]: row for row, members in rare if "accepted" in members}
+    found = []
+    endings = {columns.ending(row) for row in (*finished[first].tolist(), *accepted.values())}
+    if len(endings) > 1:
+        found.append(WorkDifference("ending", name, endings=tuple(sorted(endings))))
+    if each and len({members["stdout"]["sha256"] for _, members in rare if "stdout" in members}) > 1:
+        found.append(WorkDifference("output", name))
     return found

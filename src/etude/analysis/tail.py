@@ -15,14 +15,8 @@ import numpy as np
 from etude.errors import InputError
 from etude.results.histograms import BadHistogram, Histogram, decode
 from etude.results.series import Floats, Series, Whole
-from etude.stats.percentiles import DEFAULT_SHARES, Percentile, percentiles
-from etude.stats.resampling import (
-    FEWEST_TRIALS,
-    Histograms,
-    Resampled,
-    merged_percentile,
-    percentile_ratio,
-)
+from etude.stats.describe import DEFAULT_SHARES, Percentile, percentiles
+from etude.stats.resampling import FEWEST_TRIALS, Histograms, merged_percentile
 
 SECONDS = 1e-9
 """Seconds per unit of the latencies: the histograms count nanoseconds."""
@@ -75,17 +69,6 @@ def tail_of(
     return Tail(of_trials, "trials", unit, size, size, kept - size)
 
 
-def tail_ratio(
-    a: Series, b: Series, share: float, *, confidence: float = 0.95, resamples: int = 1999, seed: int = 0
-) -> Resampled:
-    """a/b of a percentile of the responses of two tests, with an interval from resampling whole trials.
-
-    Raises ValueError where either has no responses or fewer than ten trials with some; InputError as `tail_of`.
-    """
-    above, below = (_asked_for(series) for series in (a, b))
-    return percentile_ratio(above, below, share, confidence=confidence, resamples=resamples, seed=seed)
-
-
 def responses(series: Series) -> Histograms | None:
     """Latencies of the included trials (s), one row per trial that has any, all with the same classes; else None.
 
@@ -129,17 +112,7 @@ def _latency(test: str, trial: int, place: int, window: Mapping[str, Any]) -> Hi
         ) from None
 
 
-def _asked_for(series: Series) -> Histograms:
-    found = responses(series)
-    if found is None:
-        raise ValueError(
-            f"percentiles of responses cannot be compared: {series.test!r} has none (docs/formats.md)"
-        )
-    return found
-
-
 def _together(windows: Sequence[Histogram]) -> tuple[Whole, Floats]:
-    """The merged windows of one trial: classes and their counts."""
     values, place = np.unique(np.concatenate([w.values for w in windows]), return_inverse=True)
     times: Floats = np.zeros(values.size)
     np.add.at(times, place, np.concatenate([w.counts for w in windows]))

@@ -12,14 +12,12 @@ from typing import Literal, cast
 
 import numpy as np
 
-from etude.analysis.comparison import Comparison, NoComparison, within_reach
+from etude.analysis.comparison import Comparison, NoComparison, pairs_of, within_reach
 from etude.analysis.comparisons import compare_tests, shell_cost
-from etude.analysis.other_processes import others_warnings
 from etude.analysis.outliers_explained import explain_outliers
-from etude.analysis.pairs import pairs_of
-from etude.analysis.stop_rule_info import StopRuleInfo
 from etude.analysis.subject import (
     ResultNote,
+    StopRuleInfo,
     Subject,
     check_metric,
     column_of,
@@ -40,8 +38,9 @@ from etude.analysis.warnings import (
     work_warnings,
 )
 from etude.analysis.warnings.facts import AgainstItself, NoteOnResult, WithinShell
-from etude.analysis.warnings.trend import MEMORY
-from etude.analysis.warnings.trials import DATA, limited, never_begun, several_matches
+from etude.analysis.warnings.machine import others_warnings
+from etude.analysis.warnings.series import DATA, limited, never_begun, several_matches
+from etude.analysis.warnings.shapes import MEMORY
 from etude.analysis.warnings.warning import warning
 from etude.results.results import Results
 from etude.results.series import Column, Floats, Series
@@ -285,7 +284,6 @@ def _test_verdict(
 
 
 def _is_wider(asked: StopRuleInfo, summaries: Sequence[MetricSummary], metric: str) -> bool:
-    """True if the interval of the mean is known and wider than the requested precision."""
     summary = next((each.summary for each in summaries if each.metric == metric), None)
     if asked.precision is None or asked.compares or summary is None or summary.mean_interval is None:
         return False

@@ -1,13 +1,148 @@
-"""Options of a verdict beyond the experiment's own request; and the metrics that are shown."""
+"""Options of a verdict beyond the experiment's own request: thresholds of warnings, and the metrics that are shown."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
 
 from etude.analysis.subject import Subject
-from etude.analysis.warnings import Thresholds
+from etude.errors import UsageError
 from etude.results.model import is_printed
+from etude.units.parsing import share, size
+
+BY = ("theil-sen", "least-squares")
+
+
+def _fraction(text: str) -> float:
+    return _in_range(share(text), lambda v: v > 0)
+
+
+def _level(text: str) -> float:
+    return _in_range(_fraction(text), lambda v: v < 1)
+
+
+def _count(text: str) -> float:
+    return _in_range(float(text), lambda v: v > 0)
+
+
+def _whole(text: str) -> int:
+    return int(_in_range(int(text), lambda v: v >= 0))
+
+
+def _size(text: str) -> float:
+    return float(size(text, least=0))
+
+
+def _choice(text: str) -> str:
+    if text not in BY:
+        raise ValueError
+    return text
+
+
+def _in_range(value: float, good: Callable[[float], bool]) -> float:
+    if not (math.isfinite(value) and good(value)):
+        raise ValueError
+    return value
+
+
+_EXPECTED: dict[Callable[[str], Any], str] = {
+    _fraction: "a fraction above 0 such as 0.05 or 5%",
+    _level: "a level between 0 and 1 such as 0.01 or 1%",
+    _count: "a number above 0",
+    _whole: "a whole number of 0 or more",
+    _size: "a size such as 1MiB",
+    _choice: " or ".join(BY),
+}
+
+
+def _threshold(default: Any, read: Callable[[str], Any], meaning: str) -> Any:
+    return field(default=default, metadata={"read": read, "meaning": meaning})
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Thresholds of warnings. Shares and levels are fractions, sizes bytes."""
+
+    trend: float = _threshold(0.01, _level, "p of Kendall's test below which there is a trend")
+    """Threshold of drift, leak and never-steady."""
+    drift: float = _threshold(0.02, _fraction, "change over the series, of its median, from which it drifts")
+    drift_by: str = _threshold("theil-sen", _choice, "how drift is looked for: theil-sen or least-squares")
+    leak: float = _threshold(
+        float(1 << 20), _size, "loss of free memory over the series that is not worth a word"
+    )
+    others: float = _threshold(
+        0.01,
+        _fraction,
+        "CPU time of other processes, of the elapsed time, that is worth a word (probe others)",
+    )
+    warm_up: float = _threshold(0.01, _fraction, "shift, of the median, from which trials form another level")
+    warm_up_level: float = _threshold(
+        0.03, _level, "chance that a clean series splits as clearly (below 30 trials)"
+    )
+    warm_up_penalty: float = _threshold(15.0, _count, "cost of another level, in log n (from 30 trials on)")
+    few: int = _threshold(10, _whole, "fewer kept trials than this are too few")
+    outlier_distance: float = _threshold(
+        0.01, _fraction, "distance from the median, of it, below which a value is no outlier"
+    )
+    outlier_share: float = _threshold(
+        0.1, _fraction, "share of the trials above which far values are a distribution, no outliers"
+    )
+    outliers: float = _threshold(0.05, _level, "level of the generalised ESD test")
+    bimodal: float = _threshold(
+        0.01, _fraction, "distance of two groups, of the median, that is worth a word"
+    )
+    autocorrelation: float = _threshold(
+        0.01, _level, "one-sided level at which neighbours resemble each other"
+    )
+    worth: float = _threshold(
+        0.7, _level, "... and share of the trials that they are worth, below which it matters"
+    )
+    ticks: float = _threshold(100.0, _count, "ticks of the clock that a trial must last")
+    normality: float = _threshold(
+        0.01, _level, "p of Shapiro's and Wilk's test below which values are not normal"
+    )
+    skewness: float = _threshold(
+        25.0, _count, "... if there are no more than this times the squared skewness of them"
+    )
+    memory_low: float = _threshold(0.5, _fraction, "data from this share of the memory on ...")
+    memory_high: float = _threshold(1.5, _fraction, "... up to this share are neither cached nor uncached")
+
+    @classmethod
+    def parse(cls, items: Iterable[str]) -> Thresholds:
+        """Thresholds from items such as `["drift=5%", "leak=4MiB"]`; the last item of a name counts.
+
+        Raises:
+            UsageError: an unknown name, or an invalid value.
+        """
+        known = {_name(f): f for f in fields(cls)}
+        given: dict[str, Any] = {}
+        for item in items:
+            name, equals, text = (part.strip() for part in item.partition("="))
+            if name not in known or not equals:
+                raise UsageError(f"threshold {item!r}: give NAME=VALUE; the names are {', '.join(known)}")
+            read = known[name].metadata["read"]
+            try:
+                given[known[name].name] = read(text)
+            except (ValueError, OverflowError):
+                raise UsageError(f"threshold {item!r}: the value must be {_EXPECTED[read]}") from None
+        return cls(**given)
+
+    @classmethod
+    def described(cls) -> list[tuple[str, str, str]]:
+        """Name, default and meaning of each, as on a command line."""
+        return [(_name(f), _shown(f.default), f.metadata["meaning"]) for f in fields(cls)]
+
+
+def _name(threshold: Field[Any]) -> str:
+    return threshold.name.replace("_", "-")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "1MiB" if value == 1 << 20 else f"{value:g}"
 
 
 @dataclass(frozen=True)

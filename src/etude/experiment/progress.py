@@ -96,7 +96,7 @@ class Progress:
     """Trials by test. It starts with those on disk when an experiment is resumed.
 
     Queries after each trial cost as much as what was added since: a long series is never read again.
-    `stretches`: the session group of each session (`etude.results.session_groups`).
+    `stretches`: the session group of each session (`etude.results.results`).
     """
 
     def __init__(
@@ -223,7 +223,7 @@ def paired_samples(
     """The metric's values for each test, aligned: index i is one block, complete in all tests and in one session group.
 
     A block that was split by an interruption gives no pair: its halves saw two states of the machine. `stretches`:
-    the session group of each session (`etude.results.session_groups`).
+    the session group of each session (`etude.results.results`).
     """
     blocks = [_by_block(trials, metric, stretches) for trials in tests]
     shared = set(blocks[0]).intersection(*blocks[1:])

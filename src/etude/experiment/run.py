@@ -33,7 +33,7 @@ from etude.machine.boot import record, restart
 from etude.machine.cool.methods import REBOOTS
 from etude.results.reader import load_results, read_experiment, read_trusted_experiment
 from etude.results.results import Results
-from etude.results.units import kind_of, stored_unit
+from etude.results.trial_join import kind_of, stored_unit
 from etude.results.writer import directory_name, sole_writer, write_experiment
 
 if TYPE_CHECKING:

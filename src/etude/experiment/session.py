@@ -33,11 +33,9 @@ from etude.machine.quiet.apply_restore import recorded_changes
 from etude.machine.snapshot import Command
 from etude.masking import Mask
 from etude.osutil.trust import check_results_for_root
-from etude.results.integrity import check_blocks
 from etude.results.model import METRICS, Measurement, signal_name
-from etude.results.reader import drop_torn_trial, load_results
-from etude.results.results import FORMAT, VERSION
-from etude.results.session_groups import restarted_into, session_groups
+from etude.results.reader import check_blocks, drop_torn_trial, load_results
+from etude.results.results import FORMAT, VERSION, restarted_into, session_groups
 from etude.results.writer import (
     ResultsWriter,
     check_writable_name,

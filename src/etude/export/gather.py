@@ -22,11 +22,10 @@ from etude.present.sentences.result_notes import NO_VALUE, missing_reason
 from etude.present.sentences.warnings import group_text
 from etude.results.model import metric_kind
 from etude.results.series import Series
-from etude.results.units import kind_of
+from etude.results.trial_join import kind_of
 from etude.stats.describe import Summary, describe
 from etude.stats.means import Kind
-from etude.store.entry import Entry, Machine
-from etude.store.machine import machine_of
+from etude.store.entry import Entry, Machine, machine_of
 
 
 def gather(paths: Sequence[str], origin: Run | None = None, *, confidence: float = 0.95) -> Document:

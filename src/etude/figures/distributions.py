@@ -15,7 +15,7 @@ from etude.figures.data import Axis, Bars, Box, Curve, Figure, Layer, Panel, Poi
 from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import Sample, shown_metric, single_metric, values_or_refuse
 from etude.results.series import Floats
-from etude.stats.percentiles import quartiles
+from etude.stats.describe import quartiles
 
 WHISKER = 1.5
 """Whiskers reach to the last value within so many interquartile ranges of the box (Tukey)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from etude.errors import UsageError
-from etude.stats.percentiles import Bar
+from etude.stats.describe import Bar
 from etude.units.parsing import quantity
 
 Bars = Bar | Literal["none"]

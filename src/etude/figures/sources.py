@@ -21,9 +21,9 @@ from etude.figures.data import Box, Point, label
 from etude.figures.plot_options import Bars, PlotOptions
 from etude.results.series import Floats, Series
 from etude.stats.columns import display_name, metric_name
+from etude.stats.describe import error_bar
 from etude.stats.intervals import Interval, t_quantile
 from etude.stats.moments import deviation_of
-from etude.stats.percentiles import error_bar
 
 BAR_WORDS = {
     "interval": "{c} % interval of the mean",

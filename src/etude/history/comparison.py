@@ -1,4 +1,4 @@
-"""Two sides of the store compared: every test and metric that both have, machine by machine.
+"""Two sides of the store, selected by a word, compared: every test and metric that both have, machine by machine.
 
 What changes between sessions is in all trials of a session alike. It is taken from the history of that test on that
 machine, steps taken out; where that is too short, from several results a side; else the comparison is refused.
@@ -7,18 +7,109 @@ machine, steps taken out; where that is too short, from several results a side; 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time
 from typing import cast
 
 import numpy as np
 
+from etude.errors import InputError, UsageError
 from etude.history.metric_history import course_of, facts_that_differ, is_other_machine
-from etude.history.selection import Selection
 from etude.stats.cross_session import FEWEST, CrossSessionRatio, NotSupported, SessionSpread, compare_sessions
 from etude.stats.means import Kind, average
 from etude.stats.ratio import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
 from etude.store.entry import Entry
+
+KINDS = ("commit", "tag", "date", "machine")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Results of one side of a comparison."""
+
+    text: str
+    """The selection as it was typed."""
+    entries: tuple[Entry, ...]
+
+
+def select_results(text: str, entries: Sequence[Entry]) -> Selection:
+    """The entries that `KIND:VALUE` means, or several of these between commas, of all of which are stored.
+
+    commit: the beginning of it suffices. date: `2026-11-01`, the newest results of each test, metric and machine up to
+    the end of that day, UTC. A word without a kind is looked up as each of these, in this order.
+
+    Raises:
+        UsageError: it says nothing that can be looked up; InputError: nothing is meant, or more than one thing.
+    """
+    found = list(entries)
+    for part in text.split(","):
+        kind, colon, value = part.strip().partition(":")
+        if not colon:
+            kind, value = _kind_of(part.strip(), found)
+        if kind not in KINDS or not value:
+            where = "" if part == text else f"{text!r}: "
+            raise UsageError(f"{where}{part!r}: expected {', '.join(f'{k}:…' for k in KINDS)}")
+        found = _FINDERS[kind](value, found)
+        if not found:
+            raise InputError(
+                f"{text!r}: the store has no result of {kind} {value}; etude store list names all"
+            )
+    return Selection(text, tuple(found))
+
+
+def _kind_of(word: str, entries: Sequence[Entry]) -> tuple[str, str]:
+    there = [kind for kind in KINDS if not (kind == "date" and _day(word) is None)]
+    meant = [kind for kind in there if word and _FINDERS[kind](word, entries)]
+    if not meant:
+        raise InputError(
+            f"{word!r}: the store has no such commit, tag, date or machine; etude store list names all"
+        )
+    if len(meant) > 1:
+        ways = " or ".join(f"{kind}:{word}" for kind in meant)
+        raise InputError(f"{word!r} is ambiguous: write {ways}")
+    return meant[0], word
+
+
+def _of_commit(value: str, entries: Sequence[Entry]) -> list[Entry]:
+    found = [e for e in entries if e.commit is not None and e.commit.startswith(value)]
+    commits = sorted({e.commit for e in found if e.commit})
+    if len(commits) > 1 and value not in commits:
+        raise InputError(
+            f"{value!r} is ambiguous: {len(commits)} commits begin so, such as {', '.join(commits[:2])}"
+        )
+    return [e for e in found if e.commit == commits[0]] if commits else []
+
+
+def _of_date(value: str, entries: Sequence[Entry]) -> list[Entry]:
+    day = _day(value)
+    if day is None:
+        raise UsageError(f"{value!r} is no date; expected such as 2026-11-01")
+    end = datetime.combine(day, time.max, UTC)
+    newest: dict[tuple[str, str, str], Entry] = {}
+    for entry in sorted((e for e in entries if _time(e) <= end), key=_time):
+        newest[entry.test, entry.metric, entry.machine.name] = entry
+    return list(newest.values())
+
+
+_FINDERS: dict[str, Callable[[str, Sequence[Entry]], list[Entry]]] = {
+    "commit": _of_commit,
+    "tag": lambda value, entries: [e for e in entries if value in e.tags],
+    "date": _of_date,
+    "machine": lambda value, entries: [e for e in entries if value in (e.machine.name, e.machine.digest)],
+}
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _time(entry: Entry) -> datetime:
+    return entry.committed or entry.measured
+
 
 FEWEST_A_SIDE = 2
 """Results of either side from which the spread between results is taken, where the history is too short."""
@@ -70,7 +161,6 @@ Key = tuple[str, str, str]
 
 
 def _groups(entries: Sequence[Entry]) -> dict[Key, dict[str, list[Entry]]]:
-    """Entries by test, metric and unit; then by machine."""
     found: dict[Key, dict[str, list[Entry]]] = {}
     for entry in entries:
         if entry.values:

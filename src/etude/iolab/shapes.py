@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from etude.iolab.points import Points, Swept
-from etude.stats import crossings, steps
+from etude.stats import crossings
 from etude.stats.resampling import resampled_medians
 
 NEAR_PEAK = 0.95
@@ -77,7 +77,7 @@ def shape_of(curve: Points) -> Shape:
     first, last = _plateau(near, best)
     low, high = curve.quartiles
     spread = (high - low) / medians
-    found = steps.steps(np.log2(sizes), medians, low, high)
+    found = crossings.steps(np.log2(sizes), medians, low, high)
     return Shape(
         curve.name,
         float(sizes[best]),

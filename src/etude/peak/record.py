@@ -19,9 +19,8 @@ from etude.experiment.session import utc_now
 from etude.machine import snapshot
 from etude.machine.boot.record import boot_id
 from etude.osutil.trust import check_results_for_root
-from etude.results.integrity import has_ended
 from etude.results.model import Measurement
-from etude.results.reader import drop_torn_trial, read_experiment
+from etude.results.reader import drop_torn_trial, has_ended, read_experiment
 from etude.results.regular import read_regular
 from etude.results.writer import (
     check_writable_name,

@@ -22,8 +22,7 @@ from etude.present.sentences import details
 from etude.present.sentences import verdict as verdict_text
 from etude.present.sentences.bundle_readme import Packed, readme
 from etude.results.anonymous import Anonymizer, Identity, identity_of
-from etude.results.bundle import FORMAT, VERSION, Member, member_of
-from etude.results.bundle_name import INDEX
+from etude.results.bundle import FORMAT, INDEX, VERSION, Member, member_of
 from etude.results.reader import read_experiment
 from etude.results.regular import open_regular
 from etude.results.results import machine_member

@@ -42,18 +42,14 @@ def identity_of(documents: Iterable[Mapping[str, Any]], own_home: str | None = N
                 hosts[value] = None
             else:
                 words.update([name] if "/" not in name else [])  # mount points and programs are no such words
-                words.update(_told_by_machine(name, value))
+                if isinstance(value, str) and name.startswith(("distribution", "vendor", "model")):
+                    words.add(value)
         text = json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogateescape")
         homes |= dict.fromkeys(found.decode("utf-8", "replace") for found in re.findall(_HOMES, text))
         if own_home not in (None, "", "/", "/root") and (own_home or "").encode() in text:
             homes[own_home or ""] = None
     doubtful = tuple(host for host in hosts if _is_doubtful(host, words))
     return Identity(tuple(hosts), tuple(homes), doubtful)
-
-
-def _told_by_machine(name: str, value: Any) -> list[str]:
-    """Words of a snapshot that may also be the name of a host."""
-    return [value] if isinstance(value, str) and name.startswith(("distribution", "vendor", "model")) else []
 
 
 def _is_doubtful(host: str, words: Collection[str]) -> bool:

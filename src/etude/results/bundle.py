@@ -23,7 +23,6 @@ import orjson
 
 from etude.errors import EDITED, InputError, MachineRefuses
 from etude.osutil.files import scratch_directory, try_lock
-from etude.results.bundle_name import INDEX, suffix_of
 from etude.results.packing import (
     MEMBER_BYTES,
     SUMS,
@@ -150,7 +149,6 @@ class _Content:
         self._digest = hashlib.sha256()
 
     def read(self, size: int) -> bytes:
-        """`size` bytes, fewer only at the end."""
         found = self._part.read(size)
         while len(found) < size:
             part = next(self._parts, None)
@@ -162,7 +160,6 @@ class _Content:
         return found
 
     def is_whole(self, digest: str) -> bool:
-        """True if everything was read, and the digest matches."""
         return not self.read(1) and self._digest.hexdigest() == digest
 
 
@@ -318,3 +315,19 @@ def _no_room(path: Path, error: OSError, into: Path | None) -> MachineRefuses:
     return MachineRefuses(
         f"{path}: cannot be unpacked: {error.strerror or error}; TMPDIR names a directory with more room"
     )
+
+
+SUFFIXES = (".tar.gz", ".tgz", ".tar.zst", ".tar")
+INDEX = "bundle.json"
+
+
+def suffix_of(path: Path) -> str | None:
+    """The kind of archive by its suffix; None for a directory."""
+    return next((suffix for suffix in SUFFIXES if path.name.endswith(suffix) and path.name != suffix), None)
+
+
+def is_bundle(path: Path) -> bool:
+    """True if the path looks like a bundle: an archive by its name, or a directory with a bundle's index."""
+    with suppress(OSError):
+        return path.is_file() if suffix_of(path) else (path / INDEX).is_file()
+    return False

@@ -19,18 +19,20 @@ from numpy.typing import NDArray
 
 from etude.engine import engine_columns
 from etude.errors import EDITED, InputError
-from etude.results.integrity import check_lines, has_ended, repeated_note
-from etude.results.model import check_measurement, ending_of, metric_kind
-from etude.results.reader import not_a_measurement, read_experiment
-from etude.results.readers.rows import warning_lines
+from etude.results.model import Measurement, check_measurement, ending_of, is_printed, metric_kind
+from etude.results.reader import check_lines, has_ended, not_a_measurement, read_experiment, repeated_note
 from etude.results.readers.source import plain, text_of, unreadable
 from etude.results.regular import open_regular
+from etude.results.results import Results
 from etude.results.shell_words import join_words
-from etude.results.table import MORE_PLACES, PLACES
+from etude.results.table import MORE_PLACES, PLACES, warning_lines
+from etude.results.trial_join import join_in_row
 
 VERSION = 1
 _MAGIC = b"etudecol"
 _MOST = 2**62
+RARE = ("cache", "stdout", "windows", "rows", "kernel", "throttled", "command_text", "accepted")
+"""Members of a measurement that are not in the engine's columns, since few lines have them."""
 _CHUNK: int | None = None
 """Bytes of a chunk that the engine parses at a time; None for its default."""
 
@@ -108,7 +110,7 @@ class Columns:
     """Parameters by test; empty for a file alone."""
     warnings: tuple[str, ...] = ()
     rare: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
-    """Members that few lines have (`results.trials.RARE`), by row in order; filled only on request."""
+    """Members that few lines have (`RARE`), by row in order; filled only on request."""
 
     @property
     def rows(self) -> int:
@@ -339,7 +341,6 @@ def _metrics(
 
 
 def _wrong(path: Path, sources: Sequence[Source], wrong: Mapping[str, Any]) -> InputError:
-    """The error for files that could not be read."""
     file, line = sources[wrong["file"]].file, wrong["line"]
     if line:
         reason = _reason(file, wrong["at"]) or wrong["reason"]
@@ -368,3 +369,86 @@ def _reason(file: Path, at: int) -> str:
     except EDITED as error:
         return str(error)
     return ""
+
+
+def columns_of_results(results: Results, metrics: Collection[str] | None = None) -> Columns:
+    """Measurements in memory, with these metrics, elapsed and those that the program printed, or with all."""
+    found = [(name, m) for name, measured in results.measurements.items() for m in measured]
+    rows = [m for _, m in found]
+    entries = results.experiment["tests"]
+    return Columns(
+        path=results.directory,
+        test=_coded([name for name, _ in found]),
+        trial=_whole([m.trial for m in rows]),
+        block=_whole([m.block for m in rows]),
+        order=_whole([m.order for m in rows]),
+        worker=_whole([m.worker for m in rows]),
+        sitting=_whole([m.sitting for m in rows]),
+        host=_coded([m.host for m in rows]),
+        boot=_coded([m.boot_id for m in rows]),
+        command=_coded([m.command_line for m in rows]),
+        why=_coded([m.why for m in rows]),
+        error=_coded([m.error for m in rows]),
+        start_ns=_whole([-1 if m.start_ns is None else m.start_ns for m in rows]),
+        inner=_whole([m.inner for m in rows]),
+        status=_whole([_status(m) for m in rows]),
+        flags=np.array([_flags(m) for m in rows], dtype=np.uint8),
+        metrics=_measured_metrics(found, metrics),
+        parameters={entry["name"]: entry.get("parameters") or {} for entry in entries},
+        rare={
+            row: members
+            for row, m in enumerate(rows)
+            if (members := {name: value for name in RARE if (value := getattr(m, name)) is not None})
+        },
+    )
+
+
+def _whole(values: Sequence[int]) -> Whole:
+    return np.array(values, dtype=np.int64)
+
+
+def _coded(texts: Sequence[str | None]) -> Coded:
+    known: dict[str | None, int] = {None: 0}
+    codes = [known.setdefault(text, len(known)) for text in texts]
+    return Coded(np.array(codes, dtype=np.uint32), list(known))
+
+
+def _status(m: Measurement) -> int:
+    if m.signal is not None:
+        return 128 + m.signal
+    return -1 if m.exit_status is None else m.exit_status
+
+
+def _flags(m: Measurement) -> int:
+    return (
+        KEPT * m.kept | TIMED_OUT * m.timed_out | CANCELLED * m.cancelled | SIGNALLED * (m.signal is not None)
+    )
+
+
+def _measured_metrics(
+    found: Sequence[tuple[str, Measurement]], wanted: Collection[str] | None
+) -> dict[str, Metric]:
+    made: dict[tuple[str, str, str], Metric] = {}
+    reasons: dict[tuple[str, str, str], dict[int, str]] = {}
+    codes: dict[str, int] = {}
+    for row, (test, m) in enumerate(found):
+        code = codes.setdefault(test, len(codes) + 1)
+        for name, value in m.metrics.items():
+            if wanted is not None and name not in wanted and name != "elapsed" and not is_printed(name):
+                continue
+            how = value[1], join_in_row(value) or ""
+            metric = made.get((name, *how))
+            if metric is None:
+                kind = metric_kind(name, value[1]).kind
+                known = reasons[name, *how] = {}
+                metric = Metric(name, value[1], kind, np.full(len(found), np.nan), known, how[1])
+                made[name, *how] = metric
+            if value[0] is None:
+                reasons[name, *how].setdefault(code, value[2])
+            else:
+                metric.values[row] = value[0]
+    firsts = {metric.name: metric for metric in reversed(made.values())}
+    return {
+        name if metric is firsts[name] else f"{name} ({unit}, {join})": metric
+        for (name, unit, join), metric in made.items()
+    }

@@ -133,8 +133,6 @@ def encode(
 
 
 class _Layout(NamedTuple):
-    """Mapping of values to classes."""
-
     lowest: int
     highest: int
     unit: int
@@ -144,14 +142,12 @@ class _Layout(NamedTuple):
     classes: int
 
     def largest(self, place: int) -> int:
-        """The largest value of the class with this index."""
         bucket, step = (place >> self.half) - 1, (place & ((1 << self.half) - 1)) + (1 << self.half)
         if bucket < 0:
             bucket, step = 0, step - (1 << self.half)
         return ((step + 1) << (bucket + self.unit)) - 1
 
     def place(self, value: int) -> int:
-        """Index of the value's class."""
         scaled = value >> self.unit
         bucket = max(0, scaled.bit_length() - self.half - 1)
         return (bucket << self.half) + (scaled >> bucket)
@@ -173,7 +169,6 @@ def _layout(lowest: int, highest: int, digits: int) -> _Layout:
 
 
 def _inflated(data: bytes) -> bytes:
-    """The plain form within the compressed one."""
     if len(data) < _OUTER.size:
         raise BadHistogram("it is cut short within its head")
     cookie, length = _OUTER.unpack_from(data)

@@ -33,11 +33,8 @@ _TRIAL_FIRST = re.compile(r"(\d+)(-.*)")
 
 @dataclass
 class _Whole:
-    """The merged parts so far."""
-
     document: dict[str, Any]
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Entries by test."""
     trials: dict[str, int] = field(default_factory=dict)
     """The next free trial number of each test."""
     lines: dict[str, list[bytes]] = field(default_factory=dict)
@@ -87,7 +84,6 @@ def _beside(whole: _Whole, into: Path) -> list[Path]:
 
 
 def _take(whole: _Whole, name: str, part: Path) -> None:
-    """Add one part."""
     document = read_experiment(part)
     if not document["sittings"]:
         return
@@ -177,7 +173,6 @@ def _unpaired(line: bytes) -> bytes:
 
 
 def _entry(whole: _Whole, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry of a new test, under unique names."""
     others = list(whole.entries.values())
     own = {**entry, "directory": directory_name(entry["name"], [each["directory"] for each in others])}
     if entry.get("res"):

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from etude.codec import short
 from etude.limits import limit_reached
 from etude.results.shell_words import join_words
-from etude.results.trial_join import NONE, join, join_in_row, joins_of
-from etude.results.units import kind_of
+from etude.results.trial_join import NONE, join, join_in_row, joins_of, kind_of
 
 MetricValue = Sequence[Any]
 """`[value, unit]`, or `[None, unit, reason]`; then the join, if its METRIC specifies one."""
@@ -216,19 +215,7 @@ def signal_name(number: int) -> str:
         return str(number)
 
 
-_OPTIONAL = (
-    "stdout",
-    "stderr",
-    "windows",
-    "notes",
-    "rows",
-    "kernel",
-    "throttled",
-    "offset_ns",
-    "offset_error_ns",
-    "command_text",
-    "accepted",
-)
+_OPTIONAL = Measurement._field_defaults.keys() - {"cache"}
 
 
 def to_line(measurement: Measurement) -> dict[str, Any]:
@@ -281,11 +268,6 @@ def join_trial(measurements: Iterable[Measurement], metric: str) -> Joined:
     if any(value is None for value in joined):
         return Joined(None, len(by_worker), NONE)
     return Joined(join([v for v in joined if v is not None], kind.join), len(by_worker), how)
-
-
-def join_workers(measurements: Iterable[Measurement], metric: str) -> float | None:
-    """The value of `join_trial`."""
-    return join_trial(measurements, metric).value
 
 
 _COUNT, _TEXT, _FLAG, _NONE = int, str, bool, type(None)

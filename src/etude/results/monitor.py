@@ -245,8 +245,6 @@ def _count(line: Mapping[str, Any], name: str) -> int:
 
 
 class _Reading:
-    """State of parsing the lines after the head."""
-
     def __init__(self, start_ns: int) -> None:
         self.start_ns = start_ns
         self.edges = [start_ns]
@@ -260,7 +258,6 @@ class _Reading:
         self._groups: list[tuple[tuple[str, ...], list[Sequence[float | None]]]] = []
 
     def take(self, line: Mapping[str, Any]) -> None:
-        """Add one line, by its shape."""
         if "v" in line:
             self._sample(line)
         elif "columns" in line:
@@ -309,7 +306,6 @@ class _Reading:
         self.unseen.append(unseen)
 
     def columns(self) -> dict[str, Column]:
-        """All columns that ever occurred, each over all readings."""
         count = len(self.edges) - 1
         found = {name: Column(*kind, np.full(count, np.nan)) for name, kind in self._kinds.items()}
         place = 0

@@ -238,7 +238,6 @@ def _said_as_unreadable() -> Iterator[None]:
 
 
 def _read(name: str, source: IO[bytes], target: IO[bytes] | None) -> ArchiveMember:
-    """Digest a file, and copy it, if there is a target."""
     digest, kept, size = hashlib.sha256(), [], 0
     while part := source.read(_PART):
         digest.update(part)

@@ -1,22 +1,21 @@
-"""Reads Étude's own results; a torn last line is dropped and reported."""
+"""Reads Étude's own results; a torn last line is dropped, lost and mixed-up ones are refused."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
 from etude.codec import short
 from etude.errors import EDITED, InputError
 from etude.osutil.trust import check_for_root
-from etude.results.integrity import check_lines, has_ended, repeated_rows
 from etude.results.model import MOST, Measurement, check_measurement, from_line
 from etude.results.regular import open_regular, read_regular
-from etude.results.resfile import read_res
+from etude.results.res import read_res
 from etude.results.results import FORMAT, VERSION, Results
 
 
@@ -173,7 +172,6 @@ def drop_torn_trial(path: Path, workers: int = 1) -> bool:
 
 
 def _partial(lines: Sequence[bytes], workers: int) -> int:
-    """Number of lines at the end that belong to an incomplete trial; 0 also for invalid lines."""
     try:
         rows = orjson.loads(lines[-1]).get("rows") if lines else None
         expected = rows if type(rows) is int and rows > 0 else workers
@@ -183,7 +181,6 @@ def _partial(lines: Sequence[bytes], workers: int) -> int:
 
 
 def _last_trial(trials: Sequence[Any]) -> Sequence[Any]:
-    """The run of equal trial numbers at the end."""
     first = next((i for i in range(len(trials) - 1, -1, -1) if trials[i] != trials[-1]), -1) + 1
     return trials[first:]
 
@@ -244,3 +241,100 @@ def _check_tests(tests: Sequence[Mapping[str, Any]]) -> None:
 def _within(name: str) -> bool:
     """True if it names a direct entry of the results directory."""
     return name not in ("", ".", "..") and not any(c in "/\0" or "\ud800" <= c <= "\udfff" for c in name)
+
+
+class Row(Protocol):
+    """A line of a test's file; two are equal if all members are equal."""
+
+    @property
+    def test(self) -> str: ...
+    @property
+    def sitting(self) -> int: ...
+    @property
+    def trial(self) -> int: ...
+    @property
+    def rows(self) -> int | None: ...
+
+
+def repeated_rows(
+    file: Path, rows: Sequence[Row], test: Mapping[str, Any], sessions: Collection[int]
+) -> list[int]:
+    """Indices of repeated rows of a test's file, in order.
+
+    test: its entry in experiment.json; sessions: the recorded session numbers.
+
+    Raises:
+        InputError: a row is of another test or of no recorded session, or a trial has too many or too few of them.
+    """
+    trials: dict[int, list[int]] = {}
+    for number, row in enumerate(rows, 1):
+        if row.test != test["name"]:
+            raise InputError(
+                f"{file}:{number}: is of test {row.test!r}, expected {test['name']!r}; was it copied or edited?"
+            )
+        if row.sitting not in sessions:
+            raise InputError(
+                f"{file}:{number}: is of session {row.sitting}, which experiment.json does not hold; restore both "
+                f"from one copy"
+            )
+        trials.setdefault(row.trial, []).append(number - 1)
+    again: list[int] = []
+    for trial, places in trials.items():
+        found = [rows[place] for place in places]
+        expected = found[0].rows or test.get("workers", 1)
+        if len(found) == expected:
+            continue
+        repeated = [place for n, place in enumerate(places) if found[n] in found[:n]]
+        if len(found) - len(repeated) != expected:
+            raise InputError(
+                f"{file}: lines of trial {trial}: {len(found)}, expected {expected}; restore it from a copy"
+            )
+        again += repeated
+    return sorted(again)
+
+
+def check_blocks(file: Path, rows: Sequence[Measurement], test: Mapping[str, Any]) -> None:
+    """Refuse to resume from rows with impossible block numbers.
+
+    A test has one included trial per block, so its block numbers cannot exceed its trial numbers. A/A pairs (role
+    `again`) are not in each block.
+
+    Raises:
+        InputError: a block's number is larger than that of its trial, or two trials have it.
+    """
+    trials: dict[int, int] = {}
+    for row in rows:
+        if not row.kept or test.get("role") == "again":
+            continue
+        other = trials.setdefault(row.block, row.trial)
+        if row.block > row.trial + 1 or other != row.trial:
+            wrong = f", as of trial {other}" if other != row.trial else ", more than can have been made"
+            raise InputError(
+                f"{file}: the block of trial {row.trial} is {row.block}{wrong}; was it edited? Restore it from a copy"
+            )
+
+
+def has_ended(experiment: Mapping[str, Any]) -> bool:
+    """True if its last session has recorded its end: it was not killed, and does not run."""
+    return bool(experiment["sittings"]) and experiment["sittings"][-1].get("how_ended") is not None
+
+
+def check_lines(file: Path, lines: int, test: Mapping[str, Any], *, cut: int = 0) -> None:
+    """Refuse a file that has lost lines since the last session of its experiment ended.
+
+    lines: number of its lines; cut: lines per trial, if the last trial was torn and is not included in `lines`.
+
+    Raises:
+        InputError: it has fewer than experiment.json records.
+    """
+    recorded = test.get("lines", 0)
+    if lines + cut < recorded:
+        raise InputError(
+            f"{file}: holds {lines} of the {recorded} lines that experiment.json records; restore it from a copy "
+            f"(or, if they were taken out on purpose, take `lines` of test {test['name']!r} out there, too)"
+        )
+
+
+def repeated_note(place: object, count: int) -> str:
+    """The note on repeated lines."""
+    return f"{place}: repeated lines, counted once: {count}"

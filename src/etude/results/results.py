@@ -1,4 +1,4 @@
-"""A stored experiment: its document and its measurements by test."""
+"""A stored experiment: its document, its sessions, and its measurements by test."""
 
 from __future__ import annotations
 
@@ -85,7 +85,6 @@ def names_of(experiment: Mapping[str, Any], role: str = "test") -> tuple[str, ..
 
 
 def _parameters(tests: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The parameters of each test; sizes also in bytes."""
     known = {test["name"]: dict(test.get("parameters") or {}) for test in tests}
     for name in dict.fromkeys(name for found in known.values() for name in found):
         sizes = {test: _bytes(found[name]) for test, found in known.items() if name in found}
@@ -101,7 +100,6 @@ def _bytes(text: str) -> float | None:
 
 
 def _flat(m: Measurement, parameters: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:
-    """One row. `taken`: names of parameters of all rows, and of members."""
     row = {f"{name} (parameter)" if name in MEMBERS else name: text for name, text in parameters.items()}
     row |= {name: getattr(m, name) for name in _PLAIN} | {"command": list(m.command)}
     for name, value in m.metrics.items():
@@ -109,22 +107,40 @@ def _flat(m: Measurement, parameters: Mapping[str, Any], taken: Collection[str])
     return row
 
 
-_NO_COLUMNS = (
-    "command",
-    "metrics",
-    "cache",
-    "stdout",
-    "stderr",
-    "windows",
-    "notes",
-    "rows",
-    "kernel",
-    "throttled",
-    "command_text",
-    "accepted",
-)
+_NO_COLUMNS = {"command", "metrics", *Measurement._field_defaults} - {"offset_ns", "offset_error_ns"}
 
 
 _PLAIN = tuple(name for name in Measurement._fields if name not in _NO_COLUMNS)
 MEMBERS = frozenset((*_PLAIN, "command"))
 """Members of a measurement that are columns."""
+
+
+_RESTARTING = "restarting"
+"""End of a session of older results that restarted the machine; followed by ` into ENTRY`."""
+
+
+def restarted_into(sitting: Mapping[str, Any]) -> str | None:
+    """Boot loader entry that a session restarted the machine into at its end, empty for the default one; None if it
+    ended otherwise."""
+    if "restarts_into" in sitting:
+        entry = sitting["restarts_into"]
+        return entry if isinstance(entry, str) else None
+    how = sitting.get("how_ended")
+    if not isinstance(how, str) or not how.startswith(_RESTARTING):
+        return None
+    return how.removeprefix(_RESTARTING).removeprefix(" into ")
+
+
+def session_groups(sittings: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+    """Session group of each session of experiment.json: the number of its first session.
+
+    A block across a restart by the experiment is complete; one across an interruption is not.
+    """
+    found: dict[int, int] = {}
+    before: Mapping[str, Any] = {}
+    for sitting in sittings:
+        number = sitting["sitting"]
+        goes_on = restarted_into(before) is not None
+        found[number] = found[before["sitting"]] if goes_on else number
+        before = sitting
+    return found

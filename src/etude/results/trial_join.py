@@ -1,4 +1,5 @@
-"""Joins the values of a trial's workers, and of the commands that a worker ran in turn, into one value of the trial.
+"""Kinds of metrics by their unit; and the joins of the values of a trial's workers, and of the commands that a worker
+ran in turn, into one value of the trial.
 
 All decisions on joins are made here. Our metrics have theirs in `etude.results.model.METRICS`; others by unit and name,
 or by their METRIC, which is then stored after the value in each row.
@@ -10,8 +11,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from etude.results.units import is_rate
-from etude.units.parsing import unit_of
+from etude.units.parsing import (
+    PER_SECOND,
+    Unit,
+    unit_of,
+)
 
 JOINS = ("sum", "max", "mean", "min")
 """Joins that a METRIC can specify."""
@@ -108,15 +112,11 @@ def overall_join(hows: Iterable[str], workers: str) -> str:
     return next((how for how in (NONE, workers) if how in found), min(found, default=""))
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
 _FUNCTIONS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "sum": sum,
     "max": max,
     "min": min,
-    "mean": _mean,
+    "mean": lambda values: sum(values) / len(values),
 }
 
 
@@ -129,3 +129,27 @@ def why_not_joined(*, asked: bool) -> str:
     shown = f"METRIC NAME:UNIT {ways} REGEX joins them, in bench --metric NAME:UNIT:{ways}=REGEX"
     each = "etude stats --shift --group worker (or command) shows each"
     return f"not joined: several workers or commands have one; {shown if asked else each}"
+
+
+def stored_unit(text: str) -> Unit:
+    """The unit in which a value in the named unit is stored: the base unit; the unit itself if it is unknown,
+    or names what is counted, such as `req/s`."""
+    known = unit_of(text)
+    return Unit(text) if known is None or known == PER_SECOND else known
+
+
+def is_rate(unit: str) -> bool:
+    """True if the unit is something over a time: `ops/sec` and `Hz`, and unknown ones such as `Mbit/s`."""
+    known = unit_of(unit)
+    return (known.base if known else unit).endswith("/s")
+
+
+def kind_of(unit: str) -> str:
+    """The kind of a metric by its unit alone."""
+    if unit == "ratio":
+        return "ratio"
+    if is_rate(unit):
+        return "rate"
+    known = unit_of(unit)
+    unit = known.base if known else unit
+    return "count" if unit in ("1", "%") else "cost"  # shares of a whole: neither high nor low is better

@@ -20,7 +20,6 @@ VARIABLE = "ETUDE_WINDOWS"
 COUNTS = ("offered", "started", "completed", "failed")
 _MAX_COUNT = 2**63 - 1
 _MAX_BYTES = 64 << 20
-"""Maximum bytes that are read of a file."""
 
 Window = dict[str, Any]
 
@@ -121,7 +120,6 @@ def parse_window(line: bytes) -> Window:
 
 
 def _check_answers(answers: Mapping[str, Any], of: str) -> None:
-    """Check counts and latency, of all requests or of one kind of them."""
     for name in COUNTS:
         count = answers.get(name, 0)
         if type(count) is not int or not 0 <= count <= _MAX_COUNT:

@@ -164,7 +164,6 @@ def write_error(path: Path, error: OSError, go_on: str = BY_RESUME) -> MachineRe
 
 
 def _text(lines: Iterable[Mapping[str, Any]]) -> bytes:
-    """JSON objects, one per line."""
     text = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
     return text.encode("utf-8", "replace")
 
@@ -305,7 +304,6 @@ class ResultsWriter:
 
 
 def _is_at(path: Path, found: os.stat_result) -> bool:
-    """True if the path still names that file."""
     try:
         return os.path.samestat(os.stat(path), found)
     except OSError:

@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri, stdtr
 
 from etude.stats.intervals import Interval, t_quantile
-from etude.stats.level_fits import design_of, scale_of, spread_of, time_of, winsorised
-from etude.stats.likely_steps import likely_steps
+from etude.stats.level_fits import design_of, likely_steps, scale_of, spread_of, time_of, winsorised
 from etude.stats.means import BEND, huber_fit
 from etude.stats.samples import check_confidence, finite_sample
 
@@ -163,8 +162,6 @@ def fit_steps(x: ArrayLike, *, blocks: ArrayLike | None = None, confidence: floa
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """Segments with the noise estimated with them."""
-
     bounds: list[int]
     ranked: Floats
     variance: float
@@ -176,7 +173,6 @@ class _Found:
     else without."""
 
     def others(self) -> list[int]:
-        """Steps of the alternative that are not among these."""
         steps = (self.rival or [])[1:-1]
         return [at for at in steps if all(abs(at - its) > SHORTEST for its in self.bounds[1:-1])]
 
@@ -193,7 +189,6 @@ def _runs(n: int, blocks: ArrayLike | None) -> NDArray[np.intp]:
 
 
 def _flat(values: Floats, days: NDArray[np.intp]) -> _Found:
-    """Description by levels alone."""
     ranked = scores(values)
     settled = _settled(ranked, _long_run_of_blocks(ranked, days))
     bounds = _lasting(values, _refined(values, [0, *settled.places, values.size]), days, settled.stretched)
@@ -325,7 +320,6 @@ def _likely(values: Floats, days: NDArray[np.intp], stretched: float, sloping: b
 
 
 def _with_noise(found: _Found, days: NDArray[np.intp]) -> _Found:
-    """The same with the noise around its steps; unchanged without steps."""
     bounds = found.bounds
     if len(bounds) == 2:
         return found
@@ -337,7 +331,6 @@ def _with_noise(found: _Found, days: NDArray[np.intp]) -> _Found:
 
 
 def _described(values: Floats, days: NDArray[np.intp], found: _Found, confidence: float) -> StepFit:
-    """Sizes, places and alternatives of the steps and the drift found."""
     n, bounds, sloping = values.size, found.bounds, found.slope != 0.0
     level: Floats = values - found.slope * time_of(n)
     scale = max(scale_of(level, found.dependence), spread_of(level, bounds))
@@ -426,7 +419,6 @@ def _refined(values: Floats, bounds: list[int]) -> list[int]:
 
 
 def _levels(values: Floats, bounds: list[int], scale: float) -> tuple[float, ...]:
-    """Level of each segment: robust mean of its values."""
     means = tuple(float(np.mean(values[a:b])) for a, b in pairwise(bounds))
     if scale == 0.0 or np.array_equal(values, np.repeat(means, np.diff(bounds))):
         return means

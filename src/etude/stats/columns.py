@@ -1,8 +1,8 @@
-"""Names of time columns: in Étude, in Getstats' tables, and in Auto-pilot's files."""
+"""Names of time columns: in Étude, in Getstats' tables, and in Auto-pilot's files; and columns of aligned cells."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 DISPLAY: Mapping[str, str] = {
     "elapsed": "Elapsed",
@@ -28,3 +28,12 @@ def display_name(column: str) -> str:
     """Table name of a column given by any of its names."""
     metric = metric_name(column)
     return DISPLAY.get(metric, metric)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Aligned cells: the first of a row to the left with two blanks after it, the others to the right with one
+    between."""
+    widths = [max(map(len, cell)) for cell in zip(*rows, strict=True)]
+    return [
+        f"{first.ljust(widths[0])}  {' '.join(map(str.rjust, rest, widths[1:]))}" for first, *rest in rows
+    ]

@@ -134,8 +134,6 @@ def _roots(errors: ArrayLike | None, n: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """A fit with given bends."""
-
     factors: Floats
     powers: Floats
     design: Floats
@@ -231,7 +229,6 @@ class _Curve:
         return at, ps
 
     def apart(self, one: float, other: float) -> bool:
-        """True if two bends are at least as far apart as two neighbouring x."""
         return abs(self.rank(one) - self.rank(other)) >= 1.0 - 1e-9
 
     def rank(self, place: float) -> float:
@@ -254,7 +251,6 @@ class _Curve:
         return tried, np.array(squares)
 
     def moved(self, at: Sequence[float]) -> list[float]:
-        """Each bend in turn moved to the smallest sum of squares."""
         found = list(at)
         for _ in range(2 if len(found) > 1 else 1):
             for n in range(len(found)):

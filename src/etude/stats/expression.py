@@ -327,7 +327,6 @@ class _Parser:
         return pattern
 
     def _operator(self) -> str | None:
-        """The next infix operator; None if there is none."""
         self._blanks()
         match = _OPERATOR.match(self.text, self.place)
         return match[0] if match else None
@@ -372,7 +371,6 @@ class _Parser:
 
 
 def _plain(function: Callable[..., Value]) -> Callable[..., Value]:
-    """An operation without variables."""
     return lambda _, *values: function(*values)
 
 

@@ -214,7 +214,6 @@ def _components(
 
 
 def _weight(inner: NDArray[np.intp], groups: NDArray[np.intp]) -> float:
-    """Sum over groups of (sum of squared counts of the inner groups within it) / its count."""
     counts, sizes = np.bincount(inner).astype(np.float64), np.bincount(groups)
     outer = np.zeros(counts.size, dtype=np.intp)
     outer[inner] = groups

@@ -20,8 +20,6 @@ binary: 0 or 1."""
 
 Mean = Literal["arithmetic", "harmonic", "geometric", "proportion"]
 
-WeightedBy = Literal["time", "work"]
-
 ADDING_UP: frozenset[Kind] = frozenset(("cost", "count", "rate"))
 """Kinds whose values add up, so that a ratio is of their arithmetic (rates: harmonic) means."""
 
@@ -53,7 +51,7 @@ class Average:
 
     mean: float
     interval: Interval | None
-    """Limits within the possible range. None below two values, with weights, and if fewer than five values vary so much
+    """Limits within the possible range. None below two values, and if fewer than five values vary so much
     that Student's interval reaches zero."""
     which: Mean
     why: str
@@ -64,8 +62,6 @@ def average(
     kind: Kind,
     *,
     which: Mean | None = None,
-    weights: ArrayLike | None = None,
-    weighted_by: WeightedBy | None = None,
     confidence: float = 0.95,
     factor: float = 1.0,
 ) -> Average:
@@ -73,8 +69,6 @@ def average(
 
     factor: widening factor of the stop rule that ended the series; not for proportions.
     which: requested mean; raises MeanRefused if it does not fit.
-    weights, weighted_by: only for rates, shape (n,), positive: time of each (all work over all time is then the
-    arithmetic mean) or work of each (then the harmonic mean).
     Raises ValueError for an empty sample, rates and ratios at or below zero, binary values other than 0 and 1.
     Source: Fleming and Wallace (1986) on ratios, Smith (1988) on rates, Wilson (1927) on proportions.
     """
@@ -84,8 +78,6 @@ def average(
         raise ValueError("a sample without values has no mean")
     if kind not in get_args(Kind):
         raise ValueError(f"a metric's kind is one of {', '.join(get_args(Kind))}, not {kind!r}")
-    if weights is not None or weighted_by is not None:
-        return _weighted(values, kind, which, weights, weighted_by)
     if which is not None and which != FITTING[kind]:
         raise MeanRefused(f"no {which} mean of a {kind}: {REASONS[kind]}")
     mean, interval = _plain(values, FITTING[kind], confidence, factor)
@@ -148,36 +140,6 @@ def _plain(
     interval = interval_of_mean(times, confidence=confidence, factor=factor)
     interval = interval_above_zero(interval, mean, values.size)
     return scale / mean, interval and Interval(scale / interval.high, scale / interval.low)
-
-
-def _weighted(
-    values: NDArray[np.float64],
-    kind: Kind,
-    which: Mean | None,
-    weights: ArrayLike | None,
-    weighted_by: WeightedBy | None,
-) -> Average:
-    if kind != "rate":
-        raise MeanRefused(f"weights are for rates, not for a {kind}: {REASONS[kind]}")
-    if weights is None or weighted_by not in get_args(WeightedBy):
-        raise ValueError("weights of rates need to be said to be those by time or by work")
-    fits: Mean = "arithmetic" if weighted_by == "time" else "harmonic"
-    if which is not None and which != fits:
-        raise MeanRefused(
-            f"no {which} mean of rates weighted by {weighted_by}: all work over all time is the {fits} one"
-        )
-    shares = finite_sample(weights)
-    if shares.size != values.size:
-        raise ValueError(f"{values.size} values need as many weights, not {shares.size}")
-    _check_above_zero(values)
-    _check_above_zero(shares)
-    shares = shares / float(shares.max())
-    shares = shares / float(shares.sum())
-    least = float(values.min())
-    mean = float(shares @ (values / values.max())) * float(values.max())
-    if fits == "harmonic":
-        mean = least / float(shares @ (least / values))
-    return Average(mean, None, fits, f"weighted by {weighted_by} it is all work over all time")
 
 
 def _check_above_zero(values: NDArray[np.float64]) -> None:

@@ -107,7 +107,6 @@ def figures(x: ArrayLike, confidence: float = 0.95) -> Figures:
 
 @lru_cache(maxsize=256)
 def _places(n: int) -> NDArray[np.float64]:
-    """Distances of n trials from the middle of the series."""
     return np.arange(n, dtype=np.float64) - (n - 1) / 2.0
 
 
@@ -259,7 +258,6 @@ def _operands_and_signs(text: str) -> tuple[list[tuple[int, int, str]], list[tup
 
 
 def _bare(text: str) -> str:
-    """The text without outer blanks and parentheses."""
     text = " ".join(text.split())
     while text.startswith("(") and text.endswith(")") and _closes_at_end(text):
         text = text[1:-1].strip()

@@ -372,7 +372,6 @@ def ratio_of(
 
 
 def _or_infinity(function: Callable[[float], float], value: float) -> float:
-    """The function's value; infinite on overflow."""
     try:
         return function(value)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Shape of a sample: bimodal, not normal, or in multiples of a coarse clock tick."""
+"""Shape of a sample: outliers (flagged, never deleted), bimodal, not normal, or in multiples of a clock's tick."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
-from etude.stats.samples import check_positive, finite_sample
+from etude.stats.samples import finite_sample
 
 MINIMUM_BIMODAL = 10
 """Minimum sample size for groups."""
@@ -20,9 +20,6 @@ SMALLER_SHARE = 0.10
 
 MOST_FOR_NORMALITY = 5000
 """Maximum sample size for Shapiro's and Wilk's p."""
-
-TICKS_ENOUGH = 100
-"""Number of ticks of a trial that is known within 1 %."""
 
 POWER_OF_NORMALITY: tuple[tuple[int, float], ...] = (
     (3, 0.05),
@@ -73,16 +70,10 @@ class Ticks:
     """The step that all values are multiples of, in their unit."""
 
     step: float
-    distinct: int
-    """Number of different values."""
     share: float
     """The step as a fraction of the median; infinite for a median of zero."""
     coarse: bool
     """True if the step is as large as the spread: rounding causes much of the variation, or hides it."""
-    too_short: bool
-    """True if the median is below 100 steps: a value is not known within 1 %."""
-    longer: float
-    """Factor by which a trial would have to be longer to take 100 steps; 1.0 if it does."""
 
 
 def groups(x: ArrayLike, *, step: float | None = None) -> Groups | None:
@@ -138,34 +129,26 @@ def normality(x: ArrayLike) -> Normality | None:
     return Normality(_shapiro_wilk_p(np.sort(middle / spread)), power)
 
 
-def ticks(x: ArrayLike, *, resolution: float | None = None) -> Ticks | None:
+def ticks(x: ArrayLike) -> Ticks | None:
     """Common step of the values of `x`, shape (n,), in time or another quantity that is counted in steps.
 
-    resolution: that of the clock if known, in the unit of the values; else it is found from the values: the largest
-    number that all are multiples of. None if there is no such step above 1e-9 of the largest value, or fewer than three
-    values. (If all values are equal, the value itself is the step.)
+    It is found from the values: the largest number that all are multiples of. None if there is no such step above 1e-9
+    of the largest value, or fewer than three values. (If all values are equal, the value itself is the step.)
     Source: Euclid's algorithm with a tolerance; rounding to a step adds a variance of step²/12 (Sheppard).
     """
     values = finite_sample(x)
-    if resolution is not None:
-        check_positive("resolution", resolution)
     if values.size < 3 or not values.any():
         return None
-    distinct = np.unique(values)
-    step = resolution if resolution is not None else _common_step(np.abs(distinct))
+    step = _common_step(np.abs(np.unique(values)))
     if step is None:
         return None
     scale = float(np.max(np.abs(values)))
     median = abs(float(np.median(values / scale)))
     deviation = float(np.std(values / scale, ddof=1))
-    enough = TICKS_ENOUGH * (step / scale)
     return Ticks(
         step=step,
-        distinct=int(distinct.size),
         share=_quotient(step / scale, median),
         coarse=step / scale >= deviation,
-        too_short=median < enough,
-        longer=max(1.0, _quotient(enough, median)),
     )
 
 
@@ -257,3 +240,62 @@ def _quotient(a: float, b: float) -> float:
         return a / b
     except ZeroDivisionError:
         return math.inf
+
+
+MINIMUM = 5
+"""Minimum sample size for outliers."""
+
+MOST_SUSPECTS = 500
+"""Maximum number of suspects in one sample, which bounds the time."""
+
+
+def count_outliers(x: ArrayLike, *, level: float = 0.05) -> int:
+    """Number of outliers of `x`, shape (n,): generalised ESD on the logarithms.
+
+    Plain values are used if any is zero or below. At most max(1, n//4) values, and never more than 500,
+    are suspected. Always 0 below five values.
+    Source: Rosner (1983), "Percentage points for a generalized ESD many-outlier procedure". Logarithms
+    keep the skew of times from being flagged.
+    """
+    return int(outlier_places(x, level=level).size)
+
+
+def outlier_places(x: ArrayLike, *, level: float = 0.05) -> NDArray[np.intp]:
+    """Indices, in order, of the outliers of `x`, shape (n,), counted by `count_outliers`."""
+    values = finite_sample(x)
+    if values.size < MINIMUM:
+        return np.empty(0, dtype=np.intp)
+    if bool(np.all(values > 0.0)):
+        values = np.log(values)
+    order = np.argsort(values, kind="stable")
+    below, above = _generalised_esd(values[order], min(max(1, values.size // 4), MOST_SUSPECTS), level)
+    return np.sort(np.concatenate((order[:below], order[order.size - above :])))
+
+
+def _generalised_esd(ordered: NDArray[np.float64], suspects: int, level: float) -> tuple[int, int]:
+    """Number of outliers at either end: the largest number of removals whose last one exceeds its critical value."""
+    values = (ordered - ordered.mean()).tolist()
+    critical = _critical_values(len(values), suspects, level)
+    low, high, found = 0, len(values) - 1, (0, 0)
+    total, squares = math.fsum(values), math.fsum(v * v for v in values)
+    for removed in range(1, suspects + 1):
+        n = high - low + 1
+        mean = total / n
+        variance = (squares - n * mean * mean) / (n - 1)
+        if values[low] == values[high] or variance <= 0.0:
+            break
+        below, above = mean - values[low], values[high] - mean
+        gone = values[low] if below > above else values[high]
+        low, high = (low + 1, high) if below > above else (low, high - 1)
+        if max(below, above) > critical[removed - 1] * math.sqrt(variance):
+            found = (low, len(values) - 1 - high)
+        total, squares = total - gone, squares - gone * gone
+    return found
+
+
+@lru_cache(maxsize=16)
+def _critical_values(n: int, suspects: int, level: float) -> tuple[float, ...]:
+    """Critical values at `level` of the largest deviation of n, n - 1, … normal values, in standard deviations."""
+    left = n - np.arange(suspects)
+    t = stdtrit(left - 2, 1.0 - level / (2.0 * left))
+    return tuple(((left - 1) * t / np.sqrt((left - 2 + t * t) * left)).tolist())

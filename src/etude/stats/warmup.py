@@ -213,7 +213,7 @@ def _shift(part: Floats, rest: Floats, practical: float) -> float | None:
     far = 2.0 * _NORMAL_MAD * float(np.median(np.abs(rest - middle)))
     if 2 * int(np.count_nonzero(math.copysign(1.0, shift) * (part - middle) > far)) <= part.size:
         return None
-    return _relative(shift, middle)
+    return shift / abs(middle) if middle else math.copysign(math.inf, shift)
 
 
 def _by_chance(part: Floats, others: Floats, rest: Floats) -> bool:
@@ -235,10 +235,6 @@ def _by_chance(part: Floats, others: Floats, rest: Floats) -> bool:
         if ways <= limit:
             return False
     return True
-
-
-def _relative(shift: float, middle: float) -> float:
-    return shift / abs(middle) if middle else math.copysign(math.inf, shift)
 
 
 def _pelt(values: Floats, penalty: float, shortest: int) -> tuple[int, ...]:

@@ -12,18 +12,15 @@ from typing import Any
 import numpy as np
 
 from etude.errors import InputError, UsageError
-from etude.results.columns_series import series_of_columns
+from etude.results.columns import columns_of_results
 from etude.results.model import Measurement
 from etude.results.reader import load_results
 from etude.results.readers import read_table
-from etude.results.results import Results
-from etude.results.series import Series
-from etude.results.series_of import series_of_table
-from etude.results.session_groups import session_groups
-from etude.results.trials import trials_of_results
+from etude.results.results import Results, session_groups
+from etude.results.series import Series, series_of_table
+from etude.results.trials import series_of_columns
 from etude.store.column_encoding import clean, key, pack, run_length_encode
-from etude.store.entry import Machine
-from etude.store.machine import machine_of, of_facts
+from etude.store.entry import Machine, machine_of, of_facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +94,7 @@ def _joined(results: Results) -> tuple[Series, ...]:
         replace(each, stretches=np.array([parts.get(int(n), int(n)) for n in each.sittings], dtype=np.int64))
         if each.sittings is not None
         else each
-        for each in series_of_columns(trials_of_results(results).columns)
+        for each in series_of_columns(columns_of_results(results))
         if each.test in names
     )
 
@@ -138,7 +135,6 @@ def _machines(results: Results) -> dict[_Place, Machine]:
 def _called(
     path: str, series: Sequence[Series], machines: Mapping[_Place, Machine], name: str | None
 ) -> dict[_Place, Machine]:
-    """The machine of each place, with the given name."""
     places = sorted({place for each in series for place in _places(each)})
     found = {place: machines.get(place) or Machine(clean(place[1]), "") for place in places}
     if name is None:
@@ -154,7 +150,6 @@ def _called(
 
 
 def _places(series: Series) -> list[_Place]:
-    """The place of each trial."""
     count = len(series.trials)
     sittings = series.sittings.tolist() if series.sittings is not None else [1] * count
     hosts = series.labels.get("machine") or [""] * count
@@ -162,7 +157,6 @@ def _places(series: Series) -> list[_Place]:
 
 
 def _starts(path: str, measurements: Mapping[str, Sequence[Measurement]]) -> dict[_Trial, datetime]:
-    """Start time of each trial. Raises InputError."""
     found: dict[_Trial, datetime] = {}
     for test, rows in measurements.items():
         for row in rows:

@@ -1,25 +1,205 @@
-"""A store: adding results to it, and queries. SQLite and PostgreSQL behave the same."""
+"""A store: its place, adding results to it, queries, and its errors. SQLite and PostgreSQL behave the same."""
 
 from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Self, TypeVar
+from pathlib import Path
+from typing import Any, Self, TypeVar
 
-from sqlalchemy import Connection, inspect, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 
-from etude.errors import InputError
+from etude.errors import InputError, MachineRefuses, UsageError
+from etude.osutil.files import lock_holder, named_process
+from etude.osutil.trust import check_results_for_root, private_group_of_sudo
 from etude.store import insert, queries, repository
 from etude.store.column_encoding import CorruptRow, rows_of
 from etude.store.content import Content, read_content
 from etude.store.entry import AddOutcome, Entry, Machine, Mark, Result, Selector
-from etude.store.failures import with_retries
-from etude.store.place import WAIT_S, WRITING, engine_of, is_missing, place_text, url_of
 from etude.store.schema import METADATA, REVISION, VERSION_TABLE
+
+PAUSES_S = (0.1, 0.5, 1.0, 2.0, 4.0)
+"""Pauses before retries, s. A restarted database is usually back within this time."""
+
+_AGAIN = ("40001", "40P01", "55P03", "57P01", "57P02", "57P03", "53300")
+"""SQLSTATE of PostgreSQL: serialisation, deadlock, a lock, shutting or starting up, too many connections."""
+
+_LASTING = re.compile(r"authentication failed|does not exist|permission denied|no pg_hba.conf entry")
+"""Connection errors that a retry would not resolve."""
+
+
+def with_retries(
+    attempt: Callable[[], Found], where: str, nothing: str, pause: Callable[[float], None] = time.sleep
+) -> Found:
+    """Result of an attempt, which is a whole transaction; retried if the database was away or another writer was first.
+
+    where: the database, in messages; nothing: what was not done, such as `nothing of DIR was added`.
+
+    Raises:
+        MachineRefuses: it stays away, or is full; InputError: it is no store, or is damaged.
+    """
+    for pause_s in (*PAUSES_S, None):
+        try:
+            return attempt()
+        except SQLAlchemyError as error:
+            if pause_s is None or not is_transient(error):
+                raise error_of(error, where, nothing) from None
+            pause(pause_s)
+        except CorruptRow as damage:
+            advice = "etude store check names all that is, etude store forget takes a result out"
+            raise InputError(f"{where}: damaged: {damage}; {nothing}; {advice}") from None
+    raise AssertionError("the last try returns or raises")
+
+
+def is_transient(error: SQLAlchemyError) -> bool:
+    """True if a retry may succeed."""
+    if not isinstance(error, DBAPIError):
+        return False
+    if error.connection_invalidated or isinstance(error, IntegrityError):
+        return True  # a concurrent writer created the same row: a retry finds it
+    state = getattr(error.orig, "sqlstate", None)
+    if state is None and type(error.orig).__module__.startswith("psycopg"):  # no connection, or it broke
+        lasting = _LASTING.search(str(error.orig))
+        return isinstance(error, OperationalError) and lasting is None
+    return state in _AGAIN
+
+
+def error_of(error: SQLAlchemyError, where: str, nothing: str) -> InputError | MachineRefuses:
+    """The error in one line."""
+    said = " ".join(str(getattr(error, "orig", None) or error).split())
+    if "is not a database" in said or "malformed" in said or "Could not decode" in said or "too big" in said:
+        return InputError(
+            f"{where}: is no store, or a damaged one ({said}); name another by --store, or restore it"
+        )
+    if re.search(r'database ".*" does not exist', said):
+        return InputError(f"{where}: there is no such database; createdb makes one, --store names another")
+    if "no such table" in said or "already exists" in said or "does not exist" in said:
+        return InputError(
+            f"{where}: its tables are no store's ({said}): give the store a database of its own"
+        )
+    if "database is locked" in said:
+        pid = lock_holder(Path(where), "POSIX")
+        holder = (named_process(pid) if pid else None) or "another program"
+        return MachineRefuses(f"{where}: {holder} keeps it locked; {nothing}; try again when it has ended")
+    return MachineRefuses(f"{where}: {said}; {nothing}; try again when that is mended")
+
+
+DEFAULT = "etude-store.sqlite"
+VARIABLE = "ETUDE_STORE"
+WAIT_S = 20.0
+MAX_ROW_BYTES = 128 << 20
+"""Maximum row of SQLite: 16 million trials of one metric. An untrusted store could hold rows of a gigabyte."""
+
+
+def url_of(place: str | os.PathLike[str] | None) -> URL:
+    """The URL of a place: a path, `sqlite:///PATH` or `postgresql://…`; None: of $ETUDE_STORE or of `DEFAULT`.
+
+    Raises UsageError for any other.
+    """
+    text = os.fspath(place) if place is not None else os.environ.get(VARIABLE) or DEFAULT
+    if "://" not in text:
+        return URL.create("sqlite", database=os.path.abspath(text))
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise UsageError(f"--store: {_unsaid(text)} is no URL; {_EXPECTED}") from None
+    if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername == "sqlite" and url.database and url.database != ":memory:":
+        return url.set(database=os.path.abspath(url.database))
+    raise UsageError(f"--store: {url.drivername!r} is not known here; {_EXPECTED}")
+
+
+_EXPECTED = "expected a file, sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+
+
+def _unsaid(text: str) -> str:
+    """The text without a possible password."""
+    return repr(text.split("://")[0] + "://…")
+
+
+def place_text(url: URL) -> str:
+    """The place for messages: a path, or a URL without its password."""
+    if url.drivername == "sqlite":
+        return str(url.database)
+    return url.set(drivername="postgresql").render_as_string(hide_password=True)
+
+
+def is_missing(url: URL) -> bool:
+    """True if it is a file that does not exist or is empty."""
+    if url.drivername != "sqlite":
+        return False
+    try:
+        return os.stat(str(url.database)).st_size == 0
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        raise InputError(f"{url.database}: cannot be read: {error.strerror}") from None
+
+
+def engine_of(url: URL, wait_s: float = WAIT_S) -> Engine:
+    """The engine of SQLAlchemy, not yet connected.
+
+    wait_s: time that a writer waits for another one, and a connection for an answer.
+
+    Raises MachineRefuses if the driver is not installed.
+    """
+    if url.drivername == "sqlite":
+        parent = Path(str(url.database)).parent
+        if not parent.is_dir():
+            raise InputError(f"--store: {url.database}: there is no directory {parent}; make it first")
+        check_results_for_root(parent)  # SQLite trusts a journal beside its file
+        engine = create_engine(url, connect_args={"timeout": wait_s})
+        event.listen(engine, "do_connect", lambda *_: _make_for_root(Path(str(url.database))))
+        event.listen(engine, "connect", _take_transactions_over)
+        event.listen(engine, "begin", _begin)
+        return engine
+    try:
+        return create_engine(url, connect_args={"connect_timeout": max(2, int(wait_s))})
+    except ModuleNotFoundError:
+        raise MachineRefuses(
+            "PostgreSQL needs the package psycopg, which is not here: pip install 'etude[postgresql]'"
+        ) from None
+
+
+def _make_for_root(file: Path) -> None:
+    """Create root's file with restricted permissions, since every reader of a SQLite file can lock it: for root, and
+    for the private group of the user who called sudo."""
+    if os.geteuid() != 0:
+        return
+    try:
+        made = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return  # it exists, or SQLite reports why it cannot be made
+    try:
+        if (group := private_group_of_sudo()) is not None:
+            os.fchown(made, -1, group)
+            os.fchmod(made, 0o640)
+    finally:
+        os.close(made)
+
+
+WRITING = "etude_writing"
+"""Option of a connection: True if its transactions take the write lock when they begin."""
+
+
+def _take_transactions_over(connection: Any, _record: object) -> None:
+    """Disable the implicit transactions of sqlite3, which begin late, and never for a change of tables."""
+    connection.isolation_level = None
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin(connection: Connection) -> None:
+    """Begin a transaction, with the write lock if it will write: a late upgrade could fail without waiting."""
+    writing = connection.get_execution_options().get(WRITING)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
 
 _LOCK = 0x45747564
 """Advisory lock of PostgreSQL, against concurrent migrations."""

@@ -114,7 +114,6 @@ def _tag(connection: Connection, number: int, words: Iterable[str]) -> None:
 
 
 def _write(connection: Connection, number: int, content: Content) -> None:
-    """Write the entries."""
     points = content.points
     tests = _numbers(connection, test, {key(p.test): {"name": p.test} for p in points})
     metrics = _numbers(

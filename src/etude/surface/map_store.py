@@ -36,7 +36,7 @@ from etude.peak.record import (
 )
 from etude.results.model import Measurement, check_measurement, to_line
 from etude.results.reader import read_trusted_experiment
-from etude.results.units import kind_of
+from etude.results.trial_join import kind_of
 from etude.results.writer import write_experiment
 from etude.surface.factors import Configuration, Factor, Space
 from etude.surface.next_configuration import Rules, Visit, fit_surrogate, predict_configurations

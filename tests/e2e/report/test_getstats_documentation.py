@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from etude.analysis.getstats.options import USAGE
-from etude.analysis.pipeline.transforms import TRANSFORMS
+from etude.analysis.transforms import TRANSFORMS
 from support.places import ROOT
 
 pytestmark = pytest.mark.beside

@@ -18,9 +18,8 @@ from sqlalchemy import create_engine, event, text
 from etude.errors import InputError, MachineRefuses
 from etude.store import insert
 from etude.store.content import Content
-from etude.store.database import Store, migrate, open_store
+from etude.store.database import WRITING, Store, engine_of, migrate, open_store, url_of
 from etude.store.insert import Origin
-from etude.store.place import WRITING, engine_of, url_of
 from etude.store.schema import METADATA, VERSION_TABLE
 from support.places import TESTS
 from support.postgres import Postgres, needs_postgres

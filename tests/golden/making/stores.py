@@ -18,9 +18,8 @@ from etude.cli.main import main
 from etude.cluster.pool.job import Job, JobEnd
 from etude.cluster.pool.journal import Journal
 from etude.program import engine_path
-from etude.store.database import migrate, open_store
+from etude.store.database import WRITING, engine_of, migrate, open_store, url_of
 from etude.store.entry import Machine
-from etude.store.place import WRITING, engine_of, url_of
 from golden.corpus import lay_out
 from golden.making.machines import homeless, settle
 from support.made_histories import commit, fill, history, on_another

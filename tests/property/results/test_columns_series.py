@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.results.columns import read_columns
-from etude.results.columns_series import series_of_columns
 from etude.results.model import Measurement, is_printed
 from etude.results.series import Series
 from etude.results.trial_join import NONE, why_not_joined
+from etude.results.trials import series_of_columns
 from support.builders import line, measurement, results_directory, series_of_rows
 
 VALUES = st.floats(-1e9, 1e9) | st.integers(0, 2**40)

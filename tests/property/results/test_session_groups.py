@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.experiment.progress import paired_samples, trials_of
-from etude.results.session_groups import session_groups
+from etude.results.results import session_groups
 from support.builders import measurement
 
 ENDS = st.lists(st.sampled_from(["restarting", "restarting into b", "SIGTERM", None, "complete"]), max_size=8)

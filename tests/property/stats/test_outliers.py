@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.stats.outliers import count_outliers, outlier_places
+from etude.stats.shape import count_outliers, outlier_places
 
 NOISE = 1.0 + 0.02 * np.random.default_rng(2).standard_normal(40)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from etude.analysis.snapshot_differences import NOT_THERE, as_typed, compare
-from etude.analysis.snapshot_members import members
+from etude.analysis.snapshot_differences import NOT_THERE, as_typed, compare, members
 from etude.cli.verb_parsers import verb_parser
 from etude.experiment.plan import make_plan, to_document
 from etude.experiment.test import MetricPattern, Test

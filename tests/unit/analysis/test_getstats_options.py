@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.analysis.getstats.options import GetstatsOptions, parse_getstats
-from etude.analysis.pipeline.transforms import Transform
+from etude.analysis.transforms import Transform
 from etude.errors import UsageError
 
 FIGURE_1 = """getstats --predicate '("$delta" < 0.05 * $mean) || ($count > 30)'"""

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from etude.analysis.load_subject import Summaries, read_subject
-from etude.analysis.output_equivalence import work_differences
-from etude.analysis.subject import Subject
+from etude.analysis.subject import Subject, work_differences
 from etude.analysis.verdict import verdict
 from etude.errors import InputError
-from etude.results.columns_series import series_of_columns
 from etude.results.reader import load_results
 from etude.results.series import Failure
-from etude.results.trials import read_trials, trials_of_results
+from etude.results.trials import read_trials, series_of_columns, trials_of_results
 from support.builders import measurement, results_directory
 from support.places import DATA
 

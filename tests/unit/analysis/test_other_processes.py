@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from etude.analysis.other_processes import other_processes
 from etude.analysis.verdict import verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.analysis.warnings import Thresholds
+from etude.analysis.warnings.machine import other_processes
 from etude.present.sentences.warnings import found_text
 from etude.results.blocks import Block, TrialBlock, to_line
 from etude.results.reader import load_results

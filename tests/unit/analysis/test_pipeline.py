@@ -10,11 +10,10 @@ import sys
 import polars
 import pytest
 
-from etude.analysis.pipeline.arguments import add_options
-from etude.analysis.pipeline.steps import apply
-from etude.analysis.pipeline.transforms import TRANSFORMS, Transform, checked
+from etude.analysis.pipeline import apply
+from etude.analysis.transforms import TRANSFORMS, Transform, add_options, checked
 from etude.errors import UsageError
-from etude.results.series_of import series_of_table
+from etude.results.series import series_of_table
 from etude.results.table import Table
 
 
@@ -166,7 +165,7 @@ def test_summaries_cannot_be_transformed() -> None:
 
 def test_declaring_them_loads_no_library_of_numbers() -> None:
     script = (
-        "import sys, argparse\nfrom etude.analysis.pipeline.arguments import add_options\n"
+        "import sys, argparse\nfrom etude.analysis.transforms import add_options\n"
         "add_options(argparse.ArgumentParser())\nprint(*{'numpy', 'polars'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

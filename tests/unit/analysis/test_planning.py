@@ -20,11 +20,10 @@ from etude.analysis.verdict import verdict
 from etude.api import make_plan, run
 from etude.errors import InputError, UsageError
 from etude.present.sections import plan as plan_text
-from etude.results.columns_series import series_of_columns
 from etude.results.reader import load_results
 from etude.results.readers import read_table
 from etude.results.results import Results
-from etude.results.trials import trials_of_results
+from etude.results.trials import series_of_columns, trials_of_results
 from etude.stats.intervals import effective_count
 from etude.stats.planning import noise_of_pairs, plan_for_deadline, plan_for_effect, trials_for_mean
 from etude.units.formatting import duration

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from etude.analysis.tail import responses, tail_of, tail_ratio
+from etude.analysis.tail import responses, tail_of
 from etude.errors import InputError
 from etude.results.histograms import encode
 from etude.results.series import Column, Series
@@ -99,24 +99,6 @@ def test_other_metrics_than_times_are_of_trials_also_with_windows():
 def test_a_metric_that_is_not_there_has_no_percentile():
     tail = tail_of(series(elapsed=[1.0, 2.0]), "joules")
     assert all(p.value is None and p.reason for p in tail.percentiles)
-
-
-def test_the_ratio_of_two_tails_is_found_with_its_interval():
-    base, other = (series([[window(x)] for x in drawn(8 + i, factor=f)]) for i, f in enumerate((1.0, 1.5)))
-    found = tail_ratio(other, base, 0.99)
-    assert found.low < 1.5 < found.high
-    assert found.low > 1.3
-    assert found.of == "p99"
-    same = tail_ratio(base, series([[window(x)] for x in drawn(12)]), 0.9)
-    assert same.low < 1.0 < same.high
-
-
-def test_a_ratio_without_responses_is_refused():
-    loaded = series([[window(x)] for x in drawn(10)])
-    with pytest.raises(ValueError, match="'b' has none"):
-        tail_ratio(loaded, series(elapsed=[1.0, 2.0], test="b"), 0.9)
-    with pytest.raises(ValueError, match="from 10 trials"):
-        tail_ratio(loaded, series([[window(x)] for x in drawn(11, 4)]), 0.9)
 
 
 @pytest.mark.parametrize(

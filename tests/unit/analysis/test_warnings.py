@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from etude.analysis.output_equivalence import WorkDifference
+from etude.analysis.subject import WorkDifference
 from etude.analysis.warnings import KINDS, Thresholds, series_warnings, work_warnings
 from etude.analysis.warnings.facts import NoTrialMade, OtherWork, RecordedSentence
 from etude.analysis.warnings.warning import warning
@@ -16,7 +16,7 @@ from etude.present.sentences.warning_numbers import numbers_of
 from etude.present.sentences.warnings import advice, found_text, warning_text
 from etude.results.series import Column, Failure, Series
 from etude.results.trial_join import joins_of
-from etude.stats.outliers import outlier_places
+from etude.stats.shape import outlier_places
 from etude.stats.warmup import level_shift
 from support.profiles import examples
 
@@ -362,11 +362,6 @@ def test_a_trial_too_short_for_its_clock_is_told_with_how_much_longer_it_must_be
     assert kinds(x, thresholds=chosen("ticks=5")) == ["coarse-clock"]
 
 
-def test_the_resolution_of_a_clock_may_be_told():
-    assert kinds(NOISE[:20], resolution=0.5) == ["too-short"]
-    assert kinds(NOISE[:20], resolution=1e-9) == []
-
-
 def test_a_step_as_large_as_the_spread_is_a_coarse_clock(golden):
     x = 100.0 + np.array([0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1], dtype=float)
     assert kinds(x) == ["coarse-clock"]
@@ -554,18 +549,17 @@ anything = st.floats()
     st.sampled_from(["cost", "rate", "ratio", "count", "binary"]),
     st.sampled_from(["s", "B", "1", "1/s"]),
     st.none() | st.floats(1e-6, 1.0),
-    st.none() | st.floats(1e-12, 1e12),
 )
-@example([1.7e308, -1.7e308, 5e-324, 0.0, 1.6e308, -1.5e308] * 6, "cost", "s", 0.05, None)
-@example([5e-324, 1e-323] * 20, "cost", "s", 0.05, 1e-300)
-@example([1.0] * 39 + [1.7e308], "rate", "1/s", 0.05, None)
+@example([1.7e308, -1.7e308, 5e-324, 0.0, 1.6e308, -1.5e308] * 6, "cost", "s", 0.05)
+@example([5e-324, 1e-323] * 20, "cost", "s", 0.05)
+@example([1.0] * 39 + [1.7e308], "rate", "1/s", 0.05)
 @pytest.mark.filterwarnings("error")
-def test_any_series_gets_warnings_that_are_one_line_each(values, kind, unit, precision, resolution):
+def test_any_series_gets_warnings_that_are_one_line_each(values, kind, unit, precision):
     columns = {
         name: Column("B", "cost", np.array(values, dtype=float)) for name in ("memory_free", "peak_memory")
     }
     made = series(values, unit, kind, more=columns)
-    found = told(made, precision=precision, resolution=resolution, memory_bytes=1 << 30)
+    found = told(made, precision=precision, memory_bytes=1 << 30)
     found += told(made, metric="memory_free", precision=precision)
     for each in found:
         assert each.kind in KINDS

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.experiment.progress import paired_samples, trials_of
-from etude.results.model import METRICS, Measurement, join_workers, metric_kind
+from etude.results.model import METRICS, Measurement, join_trial, metric_kind
 from support.builders import measurement
 
 
@@ -34,23 +34,23 @@ def workers(metric: str, *values: float | None, unit: str = "s") -> list[Measure
     ],
 )
 def test_elapsed_is_the_longest_workers_and_cpu_time_is_summed(metric: str, joined: float) -> None:
-    assert join_workers(workers(metric, 1.0, 3.0, 2.0), metric) == joined
+    assert join_trial(workers(metric, 1.0, 3.0, 2.0), metric).value == joined
 
 
 @pytest.mark.parametrize("metric", sorted(METRICS))
 def test_one_worker_is_its_own_join(metric: str) -> None:
-    assert join_workers(workers(metric, 2.0), metric) == 2.0
+    assert join_trial(workers(metric, 2.0), metric).value == 2.0
 
 
 @pytest.mark.parametrize("metric", sorted(METRICS))
 def test_what_no_worker_has_is_none_and_never_zero(metric: str) -> None:
-    assert join_workers(workers(metric, None, None), metric) is None
-    assert join_workers([measurement(metrics={})], metric) is None
+    assert join_trial(workers(metric, None, None), metric).value is None
+    assert join_trial([measurement(metrics={})], metric).value is None
 
 
 def test_workers_without_a_value_are_left_out_of_the_join() -> None:
-    assert join_workers(workers("user", None, 2.0, 3.0), "user") == 5.0
-    assert join_workers([*workers("tree_cpu", 4.0), measurement(worker=1, metrics={})], "tree_cpu") == 4.0
+    assert join_trial(workers("user", None, 2.0, 3.0), "user").value == 5.0
+    assert join_trial([*workers("tree_cpu", 4.0), measurement(worker=1, metrics={})], "tree_cpu").value == 4.0
 
 
 def commands(metric: str, *workers: tuple[float | None, ...], unit: str = "s") -> list[Measurement]:
@@ -75,13 +75,13 @@ def commands(metric: str, *workers: tuple[float | None, ...], unit: str = "s") -
     ],
 )
 def test_commands_of_a_worker_are_joined_before_the_workers(metric: str, joined: float | None) -> None:
-    assert join_workers(commands(metric, (1.0, 2.0, 3.0), (4.0, 5.0)), metric) == joined
+    assert join_trial(commands(metric, (1.0, 2.0, 3.0), (4.0, 5.0)), metric).value == joined
 
 
 def test_the_longest_worker_is_the_one_whose_commands_took_longest_together() -> None:
     rows = commands("elapsed", (3.0, 3.0), (5.0,))
-    assert join_workers(rows, "elapsed") == 6.0
-    assert join_workers([rows[0], rows[2], rows[1]], "elapsed") == 6.0
+    assert join_trial(rows, "elapsed").value == 6.0
+    assert join_trial([rows[0], rows[2], rows[1]], "elapsed").value == 6.0
 
 
 @pytest.mark.parametrize(("metric", "joined"), [("elapsed", 5.0), ("peak_memory", 3.0), ("tree_cpu", 5.0)])
@@ -90,8 +90,8 @@ def test_several_commands_of_one_worker_are_a_trial(metric: str, joined: float) 
 
 
 def test_commands_without_a_value_are_left_out_of_the_join() -> None:
-    assert join_workers(commands("rate", (None, 2.0), (None, None)), "rate") == 2.0
-    assert join_workers(commands("user", (None, 2.0, 3.0), (4.0,)), "user") == 9.0
+    assert join_trial(commands("rate", (None, 2.0), (None, None)), "rate").value == 2.0
+    assert join_trial(commands("user", (None, 2.0, 3.0), (4.0,)), "user").value == 9.0
 
 
 values = st.lists(st.floats(0, 1e6), min_size=1, max_size=4)
@@ -100,8 +100,8 @@ values = st.lists(st.floats(0, 1e6), min_size=1, max_size=4)
 @given(st.lists(values, min_size=1, max_size=4))
 def test_elapsed_is_the_longest_sum_and_cpu_time_the_sum_of_all(workers: list[list[float]]) -> None:
     longest, total = max(map(sum, workers)), sum(map(sum, workers))
-    assert join_workers(commands("elapsed", *map(tuple, workers)), "elapsed") == pytest.approx(longest)
-    assert join_workers(commands("user", *map(tuple, workers)), "user") == pytest.approx(total)
+    assert join_trial(commands("elapsed", *map(tuple, workers)), "elapsed").value == pytest.approx(longest)
+    assert join_trial(commands("user", *map(tuple, workers)), "user").value == pytest.approx(total)
 
 
 def test_a_trial_has_the_metrics_of_all_its_commands() -> None:

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from etude.history.backtest import Rate, backtest, borne_out, is_current, keep
+from etude.history.backtest import Rate, Rule, backtest, borne_out, is_current, keep
 from etude.history.metric_history import course_of
-from etude.history.rules import Rule
 from etude.stats.ratio import paired_ratio
 from etude.store.entry import Mark
 from support.made_histories import commit, history

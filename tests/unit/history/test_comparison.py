@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from etude.history.comparison import compare_sides
-from etude.history.selection import select_results
+from etude.history.comparison import compare_sides, select_results
 from etude.stats.cross_session import CrossSessionRatio, NotSupported
 from etude.stats.ratio import Ratio
 from etude.store.entry import Entry, Machine

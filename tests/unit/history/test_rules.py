@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from etude.errors import InputError
+from etude.history.backtest import KEYS, Rule, alerts_of, read_rules
 from etude.history.metric_history import course_of
-from etude.history.rules import KEYS, Rule, alerts_of, read_rules
 from etude.present.sentences.history import change_line
 from etude.stats.changes import Step
 from etude.stats.intervals import Interval

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import EtudeError, InputError, UsageError
-from etude.history.selection import KINDS, select_results
+from etude.history.comparison import KINDS, select_results
 from etude.store.entry import Machine
 from support.made_histories import commit, history, on_another
 

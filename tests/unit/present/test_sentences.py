@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from etude.analysis.comparison import QuieterMetric
-from etude.analysis.stop_rule_info import StopRuleInfo
+from etude.analysis.subject import StopRuleInfo
 from etude.analysis.verdict import Comparison, MetricSummary, TestVerdict, Verdict
 from etude.present.sentences.comparison import (
     basis_line,

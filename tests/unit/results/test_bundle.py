@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 
 from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.results import packing
-from etude.results.bundle import Member, member_of, no_writer, open_bundle, verify, write_bundle
-from etude.results.bundle_name import is_bundle
+from etude.results.bundle import Member, is_bundle, member_of, no_writer, open_bundle, verify, write_bundle
 from etude.results.packing import line_of, sums_of
 from etude.results.writer import sole_writer
 from support.golden import Golden

@@ -13,10 +13,9 @@ from etude.analysis.subject import session_notes
 from etude.errors import InputError
 from etude.present.sentences.result_notes import note_text
 from etude.results.columns import read_columns
-from etude.results.columns_series import series_of_columns
 from etude.results.model import Measurement
 from etude.results.reader import load_results
-from etude.results.trials import read_trials, trials_of_results
+from etude.results.trials import read_trials, series_of_columns, trials_of_results
 from support.builders import document, line, measurement, results_directory
 
 ROWS = [measurement(trial=trial, start_ns=1000 + trial) for trial in range(4)]

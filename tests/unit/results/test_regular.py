@@ -20,7 +20,7 @@ from etude.results.columns import read_columns
 from etude.results.reader import load_results
 from etude.results.readers import read_table
 from etude.results.regular import MAX_HOLE_BYTES, open_regular, read_regular
-from etude.results.resfile import read_res
+from etude.results.res import read_res
 from support.builders import measurement, results_directory
 
 HUGE_BYTES = 200 << 30

@@ -12,13 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import InputError
-from etude.results.columns_series import series_of_columns
 from etude.results.model import Measurement, check_measurement, to_line
 from etude.results.reader import check_experiment, load_results
-from etude.results.res import format_measurement, format_snapshot
-from etude.results.resfile import read_res
+from etude.results.res import format_measurement, format_snapshot, read_res
 from etude.results.results import Results
-from etude.results.trials import trials_of_results
+from etude.results.trials import series_of_columns, trials_of_results
 from support.builders import measurement, series_of_rows
 
 

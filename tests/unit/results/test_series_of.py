@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 
 from etude.experiment.progress import trials_of
 from etude.results.columns import read_columns
-from etude.results.columns_series import series_of_columns
 from etude.results.model import Measurement
 from etude.results.reader import load_results
 from etude.results.readers import read_table
-from etude.results.series import Failure, Series
-from etude.results.series_of import series_of_table
-from etude.results.trials import read_trials
+from etude.results.series import Failure, Series, series_of_table
+from etude.results.trials import read_trials, series_of_columns
 from support.builders import measurement, results_directory, series_of_rows
 
 VALUES = st.none() | st.floats(0.0, 1e6)

@@ -6,8 +6,7 @@ import pytest
 
 from etude.results.model import Measurement, from_line, join_trial, to_line
 from etude.results.res import metric_of
-from etude.results.trial_join import joins_of
-from etude.results.units import kind_of
+from etude.results.trial_join import joins_of, kind_of
 from support.builders import measurement
 
 RATES = (1001.0, 1002.0, 1003.0, 1004.0)

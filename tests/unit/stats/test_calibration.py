@@ -11,10 +11,10 @@ import pytest
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS
 from etude.stats.intervals import mean_interval
 from etude.stats.ratio import paired_mean_ratio
-from etude.stats.series import MACHINES, OWN, REFERENCE, deal_into_blocks, lognormal, normal
-from etude.stats.simulation import mean_stops, ratio_stops
 from etude.stats.stopping import MeanPrecision, RatioPrecision, SamplesSoFar
 from support.places import DOCS
+from support.simulated_rules import mean_stops, ratio_stops
+from support.synthetic_series import MACHINES, OWN, REFERENCE, deal_into_blocks, lognormal, normal
 
 PAGE = DOCS / "calibration.md"
 REPLICATIONS = 6000

@@ -8,7 +8,7 @@ import pytest
 
 from etude.stats.describe import describe
 from etude.stats.intervals import effective_count, mean_interval, median_interval
-from etude.stats.outliers import count_outliers
+from etude.stats.shape import count_outliers
 from etude.stats.trend import trend_p, trend_slope
 
 

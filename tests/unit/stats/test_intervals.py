@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import quantile_test
 
 from etude.stats.intervals import Interval, autocorrelation, effective_count, mean_interval, median_interval
-from etude.stats.series import autoregressive
+from support.synthetic_series import autoregressive
 
 numbers = st.floats(-1e6, 1e6, allow_nan=False) | st.integers(-1000, 1000)
 samples = st.lists(numbers, min_size=2, max_size=40)

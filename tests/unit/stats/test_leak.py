@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from etude.stats.leak import drift, leak
-from etude.stats.trend import slope_interval, trend_p
+from etude.stats.trend import drift, leak, slope_interval, trend_p
 
 MIB = 1 << 20
 NOISE = np.random.default_rng(21).normal(0.0, 2.0 * MIB, 40)

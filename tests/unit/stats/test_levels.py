@@ -19,8 +19,8 @@ from etude.stats.cross_session import (
 from etude.stats.intervals import Interval, mean_interval
 from etude.stats.levels import at_least_as_wide, split_by_kind, split_variance
 from etude.stats.moments import effective_moments
-from etude.stats.series import lognormal
 from etude.stats.twosample import welch
+from support.synthetic_series import lognormal
 
 
 def nested(rng, deviations, counts):

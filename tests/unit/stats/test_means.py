@@ -82,24 +82,6 @@ def test_a_mean_that_does_not_fit_is_refused_with_the_reason(kind, which):
             average(x, kind, which=which)
 
 
-def test_rates_with_weights_are_all_work_over_all_time():
-    rates, seconds = np.array([10.0, 40.0, 25.0]), np.array([3.0, 1.0, 2.0])
-    work = rates * seconds
-    by_time = average(rates, "rate", weights=seconds, weighted_by="time")
-    by_work = average(rates, "rate", weights=work, weighted_by="work")
-    assert by_time.mean == pytest.approx(work.sum() / seconds.sum())
-    assert by_work.mean == pytest.approx(work.sum() / seconds.sum())
-    assert (by_time.which, by_work.which) == ("arithmetic", "harmonic")
-    with pytest.raises(MeanRefused, match="weighted by time"):
-        average(rates, "rate", which="harmonic", weights=seconds, weighted_by="time")
-    with pytest.raises(MeanRefused, match="weights"):
-        average(rates, "cost", weights=seconds, weighted_by="time")
-    with pytest.raises(ValueError, match=r"\btime\b.*\bwork\b"):
-        average(rates, "rate", weights=seconds)
-    with pytest.raises(ValueError, match="as many weights"):
-        average(rates, "rate", weights=[1.0], weighted_by="work")
-
-
 @given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_wilsons_interval_is_scipys_and_within_0_and_1(pair):
     successes, count = pair

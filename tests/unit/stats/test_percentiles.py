@@ -9,8 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from etude.stats.intervals import effective_count, mean_interval, median_interval
-from etude.stats.percentiles import (
+from etude.stats.describe import (
     DEFAULT_SHARES,
     error_bar,
     fewest_for_interval,
@@ -19,6 +18,7 @@ from etude.stats.percentiles import (
     quartiles,
     trimmed_mean,
 )
+from etude.stats.intervals import effective_count, mean_interval, median_interval
 
 numbers = st.floats(-1e6, 1e6) | st.integers(-9, 9).map(float)
 samples = st.lists(numbers, min_size=1, max_size=80)

@@ -20,7 +20,7 @@ from etude.stats.ratio import (
     unpaired_mean_ratio,
     unpaired_ratio,
 )
-from etude.stats.series import autoregressive
+from support.synthetic_series import autoregressive
 
 times = st.floats(1e-6, 1e6, allow_nan=False) | st.integers(1, 10_000)
 pairs = st.lists(st.tuples(times, times), min_size=2, max_size=30)

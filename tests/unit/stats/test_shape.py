@@ -6,8 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from etude.stats.series import lognormal, mixture, normal, weibull
 from etude.stats.shape import POWER_OF_NORMALITY, groups, normality, ticks
+from support.synthetic_series import lognormal, mixture, normal, weibull
 
 RNG = np.random.default_rng(11)
 LOW, HIGH = RNG.normal(1.0, 0.01, 12), RNG.normal(1.1, 0.01, 8)
@@ -88,27 +88,19 @@ def test_the_stated_power_is_what_a_simulation_finds(n, power):
 def test_a_common_step_is_found_in_what_a_clock_of_ten_milliseconds_counts():
     found = ticks([0.06, 0.05, 0.06, 0.07, 0.06])
     assert found.step == pytest.approx(0.01)
-    assert (found.distinct, found.coarse, found.too_short) == (3, True, True)
-    assert (found.share, found.longer) == (pytest.approx(1 / 6), pytest.approx(100 / 6))
+    assert found.coarse
+    assert found.share == pytest.approx(1 / 6)
 
 
 def test_a_trial_of_no_tick_at_all_hides_no_step():
     assert ticks([0.0, 0.01, 0.02, 0.0]).step == pytest.approx(0.01)
 
 
-def test_a_fine_clock_is_neither_coarse_nor_too_short():
+def test_a_fine_clock_is_not_coarse():
     found = ticks(np.round(RNG.normal(5.0, 0.2, 20), 2))
     assert found.step == pytest.approx(0.01)
-    assert (found.coarse, found.too_short, found.longer) == (False, False, 1.0)
+    assert not found.coarse
     assert ticks(RNG.normal(5.0, 0.2, 20)) is None
-
-
-def test_a_known_resolution_is_taken_as_it_is():
-    found = ticks(RNG.normal(5e-6, 1e-6, 20), resolution=1e-6)
-    assert (found.step, found.too_short) == (1e-6, True)
-    assert found.longer == pytest.approx(20.0, rel=0.2)
-    with pytest.raises(ValueError, match="resolution"):
-        ticks([1.0, 2.0, 3.0], resolution=0.0)
 
 
 @example([400, 995, 1002, 1003], 1e-9)

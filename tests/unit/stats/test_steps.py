@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from etude.stats.steps import Steps, steps
+from etude.stats.crossings import Steps, steps
 
 
 def spreads(medians, share=0.01):

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from etude.stats.moments import Moments, deviation_of, mean_of, moments_of
-from etude.stats.twosample import ratio_of_means, student, welch
-from etude.stats.variances import f_test, levene, t_test_by_variance
+from etude.stats.twosample import f_test, levene, student, t_test_by_variance, welch
 from support.places import DATA
 
 GOLDEN = DATA / "autopilot-figures.csv"
@@ -106,7 +105,7 @@ def test_both_t_tests_are_scipys(test, pooled, confidence):
     assert (found.difference, found.confidence) == (pytest.approx(A.mean() - B.mean()), confidence)
 
 
-@pytest.mark.parametrize("test", [welch, student, ratio_of_means])
+@pytest.mark.parametrize("test", [welch, student])
 def test_a_summary_says_what_the_values_say(test):
     from_values, from_summaries = test(A, B), test(moments_of(A), Moments(4, B.mean(), B.std(ddof=1)))
     assert vars(from_values) == pytest.approx(vars(from_summaries))
@@ -139,22 +138,6 @@ def test_the_smallest_difference_does_not_depend_on_the_one_that_was_seen():
     assert near.smallest_found() == pytest.approx(far.smallest_found())
     with pytest.raises(ValueError, match="power"):
         near.smallest_found(0.04)
-
-
-def test_the_ratio_of_means_is_fiellers():
-    """Its limits are the ratios r at which a t test of u1 - r·u2 just turns significant."""
-    found = ratio_of_means(A, B)
-    a, b = moments_of(A), moments_of(B)
-    degrees = welch(A, found.ratio * B).degrees
-    for limit in (found.low, found.high):
-        t = (a.mean - limit * b.mean) / math.hypot(a.standard_error, limit * b.standard_error)
-        assert abs(t) == pytest.approx(stats.t.isf(0.025, degrees))
-    assert found.low < found.ratio < found.high
-
-
-def test_a_mean_that_may_be_zero_divides_nothing():
-    with pytest.raises(ValueError, match="zero"):
-        ratio_of_means(A, [-1.0, 1.1])
 
 
 @given(

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etude.stats import warmup
-from etude.stats.series import MACHINES, autoregressive, lognormal, mixture, normal
 from etude.stats.warmup import LevelShift, change_points, level_shift, no_steady_state_p, standardised
 from support.profiles import examples
+from support.synthetic_series import MACHINES, autoregressive, lognormal, mixture, normal
 
 # Noise of cv 2 % without any pattern, the same in every test.
 NOISE = 1.0 + 0.02 * np.random.default_rng(5).standard_normal(200)

@@ -23,7 +23,7 @@ from etude.peak.task import Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.results.readers import read_table
 from etude.store.content import read_content
-from etude.store.machine import machine_of
+from etude.store.entry import machine_of
 from etude.surface.next_configuration import Rules
 from support.builders import measurement
 from support.charting import Made, mapped

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from etude.errors import EtudeError, InputError
-from etude.store import place
+from etude.store import database as store_database
 from etude.store.database import Store, open_store
 from support.stored import directory
 
@@ -172,6 +172,6 @@ def test_a_row_that_is_huge_is_not_read(
     table, name = column.split(".")
     with sqlite3.connect(path) as database:
         database.execute(f"UPDATE {table} SET {name} = zeroblob(2000000)")
-    monkeypatch.setattr(place, "MAX_ROW_BYTES", 1_000_000)
+    monkeypatch.setattr(store_database, "MAX_ROW_BYTES", 1_000_000)
     with open_store(path) as store, pytest.raises(InputError, match=f"{path}: .*too big"):
         store.entries()

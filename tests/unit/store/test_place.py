@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from etude.errors import InputError, MachineRefuses, UsageError
-from etude.store.failures import with_retries
-from etude.store.place import WRITING, engine_of, place_text, url_of
+from etude.store.database import WRITING, engine_of, place_text, url_of, with_retries
 
 
 @pytest.fixture(autouse=True)

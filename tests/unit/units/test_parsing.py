@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.analysis.warnings.thresholds import Thresholds
+from etude.analysis.verdict_options import Thresholds
 from etude.cli import parser
 from etude.cluster.pool.spec import read_pool
 from etude.figures.plot_options import threshold

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from etude.analysis.pipeline.transforms import TRANSFORMS, Transform, checked, usage_lines, with_variable
+from etude.analysis.transforms import TRANSFORMS, Transform, checked, usage_lines, with_variable
 from etude.errors import UsageError
 from etude.osutil.trust import open_user_file
 from etude.stats.columns import metric_name
@@ -199,11 +199,6 @@ def parse_getstats(words: Sequence[str]) -> GetstatsOptions:
 
 
 def _words_of(path: str) -> list[str]:
-    """The words of a file of options, as a shell splits them; `#` begins a comment.
-
-    Raises:
-        UsageError: it cannot be read or split.
-    """
     try:
         with open(open_user_file(path), encoding="utf-8") as file:
             return shlex.split(file.read(), comments=True)
@@ -218,7 +213,6 @@ def _words_of(path: str) -> list[str]:
 
 
 def _once(name: str, members: dict[str, Any], *values: str) -> None:
-    """Store an option without a value."""
     if name in members:
         raise UsageError(f"--{name} stands twice")
     if values:
@@ -227,7 +221,6 @@ def _once(name: str, members: dict[str, Any], *values: str) -> None:
 
 
 def _values(name: str, takes: int, given: list[str], rest: list[str]) -> list[str]:
-    """Values of an option: the one after its equals sign, then words."""
     if given and not takes:
         raise UsageError(f"--{name} takes no value")
     while len(given) < takes:

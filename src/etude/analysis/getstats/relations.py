@@ -13,18 +13,16 @@ import polars
 from etude.analysis.getstats.options import JUDGED, GetstatsOptions
 from etude.analysis.getstats.sources import Source, TableSource, is_ours, is_plain_table, tests_of
 from etude.analysis.getstats.summaries import of_table
-from etude.analysis.getstats.tables import File, Raw, without_values
-from etude.analysis.getstats.warnings import FREE
-from etude.analysis.pipeline.steps import Relation, places, read_pass, stepped
+from etude.analysis.getstats.tables import FREE, File, Raw, without_values
+from etude.analysis.pipeline import Relation, places, read_pass, stepped
 from etude.errors import InputError, UsageError
 from etude.results import delimited
 from etude.results.readers import read_table
-from etude.results.resfile import read_res
+from etude.results.res import read_res
 from etude.results.table import Table
 from etude.results.trials import read_trials, trials_of_results
 from etude.stats.columns import DISPLAY, display_name, metric_name
-from etude.stats.transforms import output
-from etude.stats.transforms.names import find, metrics
+from etude.stats.transforms.rows import cells, find, metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -137,10 +135,9 @@ class RelationSource:
         return File(self.label, samples, epochs, warnings, watched=watched, earlier=earlier)
 
     def raw(self) -> Raw:
-        return output.cells(self.relation.shown)
+        return cells(self.relation.shown)
 
     def _own(self, name: str) -> str:
-        """The relation's own name of a column of numbers."""
         frame = self.relation.frame
         own = find(frame, name)
         known = ", ".join(map(metric_name, metrics(frame)))
@@ -169,7 +166,6 @@ class RelationSource:
 
 
 def _read(path: str) -> list[Relation]:
-    """The relations of a file, as they were read."""
     if not is_ours(Path(path)) and is_plain_table(path):
         return [_plain_relation(path)]
     table = read_table(path)
@@ -179,7 +175,6 @@ def _read(path: str) -> list[Relation]:
 
 
 def _relations_of(path: str, table: Table) -> Iterator[Relation]:
-    """One relation for each test and combination of parameters."""
     keys = ["test", *table.parameters]
     parts = table.frame.partition_by(keys, maintain_order=True, as_dict=True, include_key=True)
     ours = is_ours(Path(path))
@@ -193,7 +188,6 @@ def _relations_of(path: str, table: Table) -> Iterator[Relation]:
 
 
 def _named(keys: Sequence[str], values: Sequence[object]) -> str:
-    """A test's name, with the parameters that are not part of it."""
     test, *texts = values
     parameters = zip(keys[1:], texts, strict=True)
     missing = [
@@ -203,7 +197,6 @@ def _named(keys: Sequence[str], values: Sequence[object]) -> str:
 
 
 def _plain_relation(path: str) -> Relation:
-    """A table as in its file: no readpass, columns of numbers and of text."""
     cells = delimited.read_table(path)
     columns, warnings = list[polars.Series](), list[str]()
     for name, texts in zip(cells.header, zip(*cells.rows, strict=True), strict=True):

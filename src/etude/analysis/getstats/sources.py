@@ -15,14 +15,13 @@ from etude.analysis.getstats.options import JUDGED
 from etude.analysis.getstats.tables import File, Raw, file_of, judged, without_values
 from etude.errors import InputError, UsageError
 from etude.results.columns import SIGNALLED, Columns
-from etude.results.columns_series import series_of_columns
 from etude.results.delimited import Table
-from etude.results.integrity import repeated_note
 from etude.results.model import FIRST_RUN, METRICS, signal_name
+from etude.results.reader import repeated_note
 from etude.results.res import parse_blocks
 from etude.results.results import names_of
 from etude.results.series import Series, no_trials
-from etude.results.trials import Trials
+from etude.results.trials import Trials, series_of_columns
 from etude.stats.columns import DISPLAY, display_name, metric_name
 
 
@@ -59,7 +58,6 @@ def is_plain_table(path: str) -> bool:
 
 
 def _has_blocks(file: Path) -> bool:
-    """True if the first lines of a file with another name are in Auto-pilot's format."""
     try:
         with open(file, "rb") as opened:
             head = opened.read(4096).decode("utf-8", "replace")
@@ -96,7 +94,6 @@ class _TrialSource:
     label: str
     series: Series
     columns: Columns
-    """All tests together."""
     warnings: tuple[str, ...] = ()
 
     def judged(self, columns: Sequence[str] | None) -> dict[str, list[float]]:
@@ -116,7 +113,6 @@ class _TrialSource:
         return [("epoch", "thread", "command", "user", "sys", "elapsed", "status", *names), *rows]
 
     def _rows(self) -> list[int]:
-        """Row numbers of the test, trial by trial."""
         order = {trial: place for place, trial in enumerate(self.series.trials.tolist())}
         texts = self.columns.test.texts
         codes = self.columns.test.codes == (texts.index(self.series.test) if order else 0)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from etude.analysis.getstats.options import Settings
-from etude.analysis.getstats.tables import File
-from etude.analysis.getstats.warnings import raw_name
+from etude.analysis.getstats.tables import File, raw_name
 from etude.errors import InputError, UsageError
 from etude.results.regular import read_regular
 from etude.stats.columns import display_name, metric_name
@@ -171,7 +170,6 @@ def _figures(path: str, name: str, known: Mapping[str, float | None]) -> Figures
 
 
 def _rows(path: str) -> Iterator[tuple[str, str, dict[str, float | None]]]:
-    """Test, quantity and figures of each row of each table."""
     before, names = "", list[str]()
     for number, line in enumerate(_lines(path), 1):
         if line.lstrip().startswith("#"):

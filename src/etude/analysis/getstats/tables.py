@@ -1,4 +1,4 @@
-"""The figures and tables of Auto-pilot's Getstats, in the layout of figure 2 of its paper.
+"""The figures and tables of Auto-pilot's Getstats, in the layout of figures 2 and 3 of its paper, and its warnings.
 
 Plain Student intervals, without correction for repeated looks or dependence, so that numbers can be compared with
 published ones. `etude stats` corrects for both.
@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from etude.analysis.getstats.options import Settings
-from etude.analysis.getstats.warnings import FREE, slopes, warnings_of
+from etude.analysis.getstats.options import GetstatsOptions, Settings
 from etude.results.series import Floats, Series, Whole
-from etude.stats.columns import DISPLAY, display_name, metric_name
+from etude.stats.columns import DISPLAY, RAW, aligned, display_name, metric_name
 from etude.stats.intervals import t_quantile
+from etude.stats.moments import Moments, Sample
 from etude.stats.predicate import Figures, figures
+from etude.stats.twosample import Difference, VarianceTest, student, t_test_by_variance
 
 SCORES_ONLY = Settings(slope=None)
 """Default settings of warnings: z-scores, but no slopes."""
@@ -135,14 +136,6 @@ def comma_separated(lines: Iterable[Sequence[str]]) -> str:
     return text.getvalue().rstrip("\n")
 
 
-def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells: the first to the left and two blanks behind it, the others to the right with one between."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [
-        f"{first.ljust(widths[0])}  {' '.join(map(str.rjust, rest, widths[1:]))}" for first, *rest in lines
-    ]
-
-
 Row = tuple[Any, ...]  # a column's name, then a number or None for each heading
 
 
@@ -161,7 +154,6 @@ def _with_delta(f: Figures, confidence: float) -> Figures:
 def _described(
     files: Sequence[tuple[Any, ...]], confidence: float, settings: Settings
 ) -> Iterator[tuple[str, list[str], list[Row]]]:
-    """Label, warnings and rows of each file."""
     baseline: Mapping[str, Figures] | None = None
     for file in (File(*members) for members in files):
         found = figures_of(file, confidence)
@@ -197,7 +189,6 @@ def _overhead(f: Figures, baseline: Figures | None) -> float | None:
 
 
 def _warnpass(file: File, found: Mapping[str, Figures], settings: Settings) -> Iterator[str]:
-    """Warnings about every column that has values."""
     for name, values in file.samples.items():
         if name in found and name not in file.summaries:
             epochs = file.epochs.get(name) or range(1, len(values) + 1)
@@ -211,3 +202,126 @@ def _cell(value: float | None, precision: int) -> str:
     if value is None:
         return UNKNOWN
     return str(value) if isinstance(value, int) else f"{value:.{precision}f}"
+
+
+TEST_HEADINGS = ("Null Hyp.", "Alt. Hyp.", "P-value", "Result")
+
+
+def comparison(files: Sequence[File], options: GetstatsOptions) -> str:
+    """Warnings, the files' tables, and each later file (u1) compared with the first one (u2), column by column.
+
+    A column that the first file lacks, or whose values cannot be compared, has one line with the reason.
+    """
+    warnings, tables = warnings_and_tables(files, options.confidence, options.settings)
+    parts = ["\n".join([label, *to_the_left(rows)]) for label, rows in tables]
+    baseline = files[0]
+    for file in files[1:]:
+        heading = f"Comparing {file.label} (Sample 1) to {baseline.label} (Sample 2)."
+        blocks = ["\n".join(block) for block in _test_blocks(file, baseline, options)]
+        parts.append("\n".join([heading, "\n\n".join(blocks)]))
+    return "\n".join([*warnings, "\n\n".join(parts)])
+
+
+def to_the_left(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of left-aligned cells, each followed by one blank, also the last."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "".join(f"{cell.ljust(width)} " for cell, width in zip(row, widths, strict=True)) for row in lines
+    ]
+
+
+def _test_blocks(file: File, baseline: File, options: GetstatsOptions) -> Iterator[list[str]]:
+    found, first = figures_of(file, options.confidence), figures_of(baseline, options.confidence)
+    for name in found:
+        if name not in first:
+            yield [f"{name}: - ({baseline.label} has none)"]
+            continue
+        try:
+            difference, variances = _compare(
+                _sample_of(file, name, found), _sample_of(baseline, name, first), options
+            )
+        except ValueError as error:
+            yield [f"{name}: - ({error})"]
+            continue
+        yield _test_block(name, f"{file.label} - {baseline.label}", difference, variances, options)
+
+
+def _compare(
+    first: Sample, second: Sample, options: GetstatsOptions
+) -> tuple[Difference, VarianceTest | None]:
+    if options.choice is None:
+        return student(first, second, confidence=options.confidence), None
+    return t_test_by_variance(first, second, confidence=options.confidence, by=options.choice)
+
+
+def _sample_of(file: File, name: str, found: Mapping[str, Figures]) -> Sample:
+    if name in file.samples and name not in file.summaries:
+        return file.samples[name]
+    return Moments(found[name].count, found[name].mean, found[name].stddev)
+
+
+def _test_block(
+    name: str, what: str, d: Difference, variances: VarianceTest | None, options: GetstatsOptions
+) -> list[str]:
+    digits = options.settings.precision
+    percent = f"{100.0 * options.confidence:.10g}%"
+    lines = [f"{name}: {percent}CI for {what} = ({d.low:.{digits}f}, {d.high:.{digits}f})"]
+    if variances is not None:
+        statistic = "F" if variances.method == "F" else "W"
+        lines.append(
+            f"{variances.method} test of equal variances: {statistic} = {variances.statistic:.{digits}f}, "
+            f"P-value {variances.p:.{digits}f}: {d.method}'s t, {d.degrees:.1f} degrees of freedom"
+        )
+    rows = [(h.null, h.alternative, f"{h.p:.{digits}f}", h.result) for h in d.hypotheses]
+    return [*lines, *to_the_left([TEST_HEADINGS, *rows])]
+
+
+FREE = ("free", "memory_free", "memory_available")
+"""Names of columns of free memory. They are checked even where a table does not show them."""
+
+REGRESSED = ("elapsed", "system", "user", *FREE)
+"""Columns whose slope is checked: times, and free memory (Auto-pilot paper, section 3.3)."""
+
+
+def raw_name(column: str) -> str:
+    """Getstats' own name of a column, which its warnings use instead of the table's name."""
+    return RAW.get(metric_name(column), column)
+
+
+def high_scores(
+    column: str, values: Iterable[float], places: Iterable[int | str], found: Figures, threshold: float
+) -> Iterator[str]:
+    """A sentence for each value more than `threshold` deviations from the mean; the sign is dropped.
+
+    places: the epoch of each value, or another place in words.
+
+    Source: the deviation is that with n-1, which reproduces the score printed in figure 2.
+    """
+    if found.count < 2 or not found.stddev > 0.0:
+        return
+    for value, place in zip(values, places, strict=True):
+        score = abs(value - found.mean) / found.stddev
+        if score > threshold:
+            where = place if isinstance(place, str) else f"epoch {place}"
+            yield f"High z-score of {score:.15g} for {raw_name(column)} in {where}."
+
+
+def slopes(column: str, found: Figures, threshold: float) -> Iterator[str]:
+    """A sentence if the least-squares slope per epoch is more than `threshold` percent of the mean.
+
+    For free memory only a loss counts. The slope is a magnitude without a test of its significance.
+    """
+    if metric_name(column) not in REGRESSED or found.count < 2 or not found.mean:
+        return
+    percent = 100.0 * found.slope / abs(found.mean)
+    if round(abs(percent), 9) > threshold and (percent < 0.0 or column not in FREE):
+        yield f"Linear regression slope for {raw_name(column)} is: {percent:.3f}%."
+
+
+def warnings_of(
+    column: str, values: Iterable[float], places: Iterable[int | str], found: Figures, settings: Settings
+) -> Iterator[str]:
+    """The warnpass for one column."""
+    yield from high_scores(column, values, places, found, settings.high_z)
+    if settings.slope is not None:
+        yield from slopes(column, found, settings.slope)

@@ -1,8 +1,8 @@
 """Warnings about a result, as data: pure functions from series and plain data (docs/warnings.md)."""
 
+from etude.analysis.verdict_options import Thresholds
 from etude.analysis.warnings.machine import machine_warnings
 from etude.analysis.warnings.series import series_warnings, work_warnings
-from etude.analysis.warnings.thresholds import Thresholds
 from etude.analysis.warnings.warning import KINDS, DataWarning, WarningGroup, meaning_of, ranked
 
 __all__ = [

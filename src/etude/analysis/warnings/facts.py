@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from etude.analysis.comparison import NoComparison
-from etude.analysis.output_equivalence import WorkDifference
-from etude.analysis.subject import ResultNote
+from etude.analysis.subject import ResultNote, WorkDifference
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,169 @@
-"""Warnings about the shape of a series' values: coarse, two groups, outliers, autocorrelated, skewed."""
+"""Warnings about the values of a series: their course (drift, warm-up, leak), and their shape (coarse, two groups,
+outliers, autocorrelated, skewed).
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from etude.analysis.verdict_options import Thresholds
 from etude.analysis.warnings import facts
-from etude.analysis.warnings.thresholds import Thresholds
-from etude.analysis.warnings.trend import Course, other_ends
-from etude.analysis.warnings.values import About, Floats
-from etude.analysis.warnings.warning import DataWarning
+from etude.analysis.warnings.facts import Facts
+from etude.analysis.warnings.warning import DataWarning, warning
 from etude.stats.intervals import autocorrelation
-from etude.stats.outliers import outlier_places
-from etude.stats.shape import Groups, Ticks, groups, normality, ticks
-from etude.stats.warmup import LevelShift
+from etude.stats.shape import Ticks, groups, normality, outlier_places, ticks
+from etude.stats.trend import Drift, drift, leak, trend_p
+from etude.stats.warmup import LevelShift, level_shift
+
+MEMORY = ("memory_obtainable", "memory_available", "memory_free", "free_memory")
+"""Metrics that show a leak; the first existing one is used. The last is that of the shipped hook."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """The change over a series, as one warning at most, and the number of trials at either end that it is about."""
+
+    warnings: tuple[DataWarning, ...] = ()
+    first: int = 0
+    last: int = 0
+
+
+def course(about: About) -> Course:
+    """The change over a series, as one warning at most.
+
+    A trend and a level shift look alike: the one that leaves the smaller sum of squares is reported. Nothing below
+    ten trials.
+    """
+    values, thresholds = about.values, about.thresholds
+    level = level_shift(
+        values,
+        practical=thresholds.warm_up,
+        level=thresholds.warm_up_level,
+        penalty=thresholds.warm_up_penalty,
+    )
+    trend = _trend(about, values)
+    if level is None or (trend is not None and _line_is_nearer(values, level)):
+        return Course() if trend is None else Course((_drifts(about, trend),))
+    rest = values[level.first : values.size - level.last]
+    left = _trend(about, rest)
+    found = other_ends(about, level) if left is None else _never_steady(about, level, left)
+    return Course((found,), level.first, level.last)
+
+
+def _trend(about: About, values: Floats) -> Drift | None:
+    """A trend that is both significant and large enough to matter; else None."""
+    thresholds = about.thresholds
+    if thresholds.drift_by == "least-squares":
+        found = drift(values, method="least squares")
+    else:
+        p = trend_p(values)  # sufficient for most series
+        found = drift(values) if p is not None and p < thresholds.trend else None
+    if found is None or not (found.p < thresholds.trend and abs(found.change) > thresholds.drift):
+        return None
+    return found
+
+
+def _line_is_nearer(values: Floats, level: LevelShift) -> bool:
+    """True if a straight line leaves a smaller sum of squares than the levels do."""
+    n = values.size
+    centred = values - values.mean()
+    place = np.arange(n) - (n - 1) / 2.0
+    line = centred - float(place @ centred) / float(place @ place) * place
+    parts = np.split(centred, [level.first, n - level.last])
+    return float(line @ line) < sum(float(np.sum((part - part.mean()) ** 2)) for part in parts if part.size)
+
+
+def _drifts(about: About, trend: Drift) -> DataWarning:
+    slower = (trend.change > 0) != (about.kind == "rate")
+    drifts = facts.DriftOfValues(about.count, trend.change, trend.p, slower, trend.method, about.sessions)
+    return about.warn("drift", drifts)
+
+
+def _never_steady(about: About, level: LevelShift, left: Drift) -> DataWarning:
+    never = facts.NeverSteady(level.first, level.last, left.change, left.p)
+    return about.warn("never-steady", never, _at_the_ends(about, level.first, level.last))
+
+
+def other_ends(about: About, level: LevelShift) -> DataWarning:
+    """Warning that the first or last trials, or both, have a level shift.
+
+    A shift at both ends is no warm-up, since the level returns: runs before the first trial do not help.
+    """
+    first, last = level.first, level.last
+    places = ((first,) if first else ()) + ((about.count - last,) if last else ())
+    changes = tuple(int(about.places[place]) for place in places)
+    ends = facts.OtherEnds(first, level.shift, last, level.shift_last, level.method, changes)
+    return about.warn("late-level" if last else "warm-up", ends, _at_the_ends(about, first, last))
+
+
+def _at_the_ends(about: About, first: int, last: int) -> list[int]:
+    return [int(n) for n in (*about.places[:first], *about.places[about.count - last :])]
+
+
+def leaks(about: About) -> list[DataWarning]:
+    """Warning that free memory, in bytes after each trial, is being lost; none below ten trials."""
+    p = trend_p(about.values)
+    if p is None or p >= about.thresholds.trend:
+        return []
+    found = leak(about.values * about.scale, practical_bytes=about.thresholds.leak)
+    if found is None or not found.steady or found.total_bytes <= about.thresholds.leak:
+        return []
+    each, low, high = found.bytes_per_trial, found.low, found.high
+    lost = facts.Leak(each, low, high, found.total_bytes, about.unit, about.count, found.p)
+    return [about.warn("leak", lost)]
+
+
+Floats = NDArray[np.float64]
+
+_LARGE, _SMALL = 1e100, 1e-100  # squares and sums of values in between are finite
+
+
+@dataclass(frozen=True, eq=False)
+class About:
+    """One metric of one test: its finite values over the included trials, in order of time."""
+
+    test: str
+    metric: str
+    unit: str
+    kind: str
+    values: Floats
+    """Shape (n,), n at least 1, in units of `unit` times `scale`."""
+    scale: float
+    """1 unless the values are too large or too small to be squared."""
+    places: NDArray[np.int64]
+    """Number of each trial."""
+    thresholds: Thresholds
+    sessions: int = 1
+    """Number of sessions in which its trials were measured."""
+
+    @property
+    def count(self) -> int:
+        """Number of values."""
+        return int(self.values.size)
+
+    def warn(self, kind: str, facts: Facts, trials: Iterable[int] = ()) -> DataWarning:
+        """A warning about this metric, and these trials."""
+        return warning(kind, self.test, self.metric, facts, trials)
+
+    def plain(self, value: float) -> float:
+        """A value in units of `unit`."""
+        return float(value * self.scale)
+
+
+def tamed(values: Floats) -> tuple[Floats, float]:
+    """The values in a unit in which they can be squared and summed, and the scale of that unit."""
+    largest = float(np.max(np.abs(values))) if values.size else 0.0
+    if largest == 0.0 or _SMALL < largest < _LARGE:
+        return values, 1.0
+    exponent = math.frexp(largest)[1] - 1
+    return np.ldexp(values, -exponent), math.ldexp(1.0, exponent)
+
 
 AT_ONE_END = "outliers"
 """Method of a level shift that consists of outliers."""
@@ -26,16 +173,13 @@ TIMES = ("s", "ms", "us", "µs", "ns", "min", "h")
 """Units of quantities that a clock counts."""
 
 
-def clock(about: About, resolution: float | None) -> tuple[list[DataWarning], Ticks | None]:
+def clock(about: About) -> tuple[list[DataWarning], Ticks | None]:
     """Warning about a clock with too large a tick, and the step that all values are multiples of.
 
     For a time, the trial may be too short for the tick, or else the spread too small; for a rate only the latter
     counts. Other quantities have steps by nature.
     """
-    step = None if resolution is None else resolution / about.scale
-    if step == math.inf:  # too small for values counted by a clock
-        return [], None
-    found = ticks(about.values, resolution=step)
+    found = ticks(about.values)
     if found is None:
         return [], None
     of_time = about.unit in TIMES
@@ -53,16 +197,13 @@ def clock(about: About, resolution: float | None) -> tuple[list[DataWarning], Ti
 def modes(about: About, step: float, alike: bool) -> list[DataWarning]:
     """Warning about two groups that are far enough apart; `alike`: consecutive trials tend to share a group."""
     found = groups(about.values, step=step)
-    if found is None or not _far_enough(found, about):
+    if found is None:
         return []
     (few, many), (low, high) = found.counts, found.centres
+    if high - low <= about.thresholds.bimodal * abs(float(np.median(about.values))):
+        return []
     two = facts.TwoGroups(few, many, about.plain(low), about.plain(high), about.unit, about.count, alike)
     return [about.warn("bimodal", two)]
-
-
-def _far_enough(found: Groups, about: About) -> bool:
-    middle = abs(float(np.median(about.values)))
-    return found.centres[1] - found.centres[0] > about.thresholds.bimodal * middle
 
 
 def neighbours_alike(values: Floats, thresholds: Thresholds) -> float | None:

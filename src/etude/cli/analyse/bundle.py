@@ -10,8 +10,7 @@ from pathlib import Path
 from etude.errors import UsageError
 from etude.present.bundle import Contents, gather
 from etude.present.terminal import Terminal
-from etude.results.bundle import no_writer, verify, write_bundle
-from etude.results.bundle_name import SUFFIXES, suffix_of
+from etude.results.bundle import SUFFIXES, no_writer, suffix_of, verify, write_bundle
 
 MOST_LISTED = 10
 REFUSED = (".zip", ".7z", ".gz", ".zst", ".xz", ".bz2", ".txz", ".tbz2", ".rar")

@@ -16,8 +16,7 @@ from etude.machine import snapshot
 from etude.present.sections.machine import differences_blocks, differences_document
 from etude.present.terminal import show
 from etude.present.to_json import print_json
-from etude.results.bundle import open_bundle
-from etude.results.bundle_name import is_bundle
+from etude.results.bundle import is_bundle, open_bundle
 from etude.results.reader import read_experiment
 from etude.version import __version__
 

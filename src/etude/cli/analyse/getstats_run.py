@@ -8,10 +8,10 @@ from etude.analysis.getstats.options import GetstatsOptions
 from etude.analysis.getstats.relations import emptied, printed, read_sources, transformed_sources, warned
 from etude.analysis.getstats.sources import Source
 from etude.analysis.getstats.summaries import read_summaries
-from etude.analysis.getstats.tables import aligned, as_csv, comma_separated, table
-from etude.analysis.getstats.ttest import comparison
+from etude.analysis.getstats.tables import as_csv, comma_separated, comparison, table
 from etude.cli.entry import complain
 from etude.errors import UsageError
+from etude.stats.columns import aligned
 from etude.stats.expression import ExpressionError
 from etude.stats.predicate import Predicate
 

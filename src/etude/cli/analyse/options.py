@@ -37,7 +37,7 @@ def stats_options(parser: argparse.ArgumentParser) -> None:
     _stats_compared(parser.add_argument_group("what is compared"))
     _stats_warned(parser.add_argument_group("notes"))
     _stats_asked(parser.add_argument_group("questions, answered by the exit code"))
-    from etude.analysis.pipeline.arguments import add_options
+    from etude.analysis.transforms import add_options
 
     add_options(parser)
 

@@ -23,8 +23,7 @@ from etude.present.sentences.machines import machines_lines
 from etude.present.sentences.verdict import unanswered_lines
 from etude.present.terminal import Terminal, show, show_aside
 from etude.present.to_json import print_json, verdict_documents
-from etude.results.bundle import open_bundle
-from etude.results.bundle_name import is_bundle
+from etude.results.bundle import is_bundle, open_bundle
 from etude.stats.predicate import Predicate
 
 

@@ -28,8 +28,7 @@ from etude.present.sections.bench import verdict_blocks
 from etude.present.sections.repetition import again_blocks, to_document
 from etude.present.terminal import show, show_aside
 from etude.present.to_json import print_json
-from etude.results.bundle import open_bundle
-from etude.results.bundle_name import is_bundle
+from etude.results.bundle import is_bundle, open_bundle
 from etude.results.reader import load_results
 from etude.results.results import machine_member
 from etude.script.run import changed_files, run_script, stored_script

@@ -27,7 +27,7 @@ from etude.present.sentences.machines import machine_line, machines_lines
 from etude.present.terminal import show, show_aside
 from etude.present.to_json import print_json, verdict_document
 from etude.results.results import Results
-from etude.results.units import stored_unit
+from etude.results.trial_join import stored_unit
 from etude.stats.cross_session import NotSupported
 
 _SUFFIX = {"go": "txt", "hyperfine-csv": "csv", "junit": "xml", "openmetrics": "txt", "otava": "csv"}

@@ -120,7 +120,7 @@ def _table_before_error(options: argparse.Namespace) -> Iterator[None]:
 
 
 def _show(path: Path, options: argparse.Namespace) -> int:
-    from etude.analysis.stop_rule_info import asked_of
+    from etude.analysis.subject import asked_of
     from etude.analysis.verdict import judged_metrics, verdict
     from etude.present.sections.bench import BESIDE, verdict_blocks
     from etude.present.terminal import show

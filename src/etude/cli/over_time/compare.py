@@ -8,8 +8,7 @@ from pathlib import Path
 
 from etude.errors import InputError
 from etude.experiment.session import holds_results
-from etude.history.comparison import compare_sides
-from etude.history.selection import select_results
+from etude.history.comparison import compare_sides, select_results
 from etude.present.sections.history import comparison_blocks, comparison_document
 from etude.present.terminal import show
 from etude.present.to_json import print_json

@@ -16,9 +16,18 @@ from etude.experiment.test import make_test
 from etude.figures.history import history
 from etude.figures.save import check_format, save
 from etude.figures.style import Style
-from etude.history.backtest import LEAST, backtest, borne_out, is_current, keep
+from etude.history.backtest import (
+    LEAST,
+    Alert,
+    Rule,
+    alerts_of,
+    backtest,
+    borne_out,
+    is_current,
+    keep,
+    read_rules,
+)
 from etude.history.metric_history import Course, courses
-from etude.history.rules import Alert, Rule, alerts_of, read_rules
 from etude.present.page.content import write
 from etude.present.progress.bench import Display
 from etude.present.sections.history import history_blocks, history_page

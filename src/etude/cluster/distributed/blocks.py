@@ -27,8 +27,7 @@ from etude.experiment.run import resume, run
 from etude.experiment.test import Test
 from etude.results.merge import merge_results
 from etude.results.reader import load_results
-from etude.results.results import Results
-from etude.results.session_groups import session_groups
+from etude.results.results import Results, session_groups
 from etude.stats.means import Kind
 from etude.stats.stopping import Decision, SamplesSoFar
 

@@ -239,7 +239,7 @@ def _state(test: NamedTest, ledger: Progress, beside: str) -> str:
     beside: what stands behind it. Where the rule says there how well a mean is known, by its own estimator, the means
     have no intervals of another.
     """
-    from etude.analysis.stop_rule_info import judged_columns, mean_factor
+    from etude.analysis.subject import judged_columns, mean_factor
 
     program = getattr(test, "program", ())
     judged = judged_columns(program) or ("elapsed",)

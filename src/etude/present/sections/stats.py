@@ -21,7 +21,7 @@ from etude.present.sentences.status import status_of
 from etude.present.sentences.verdict import joined_lines, not_compared_lines
 from etude.present.table_layout import MARK, sparkline
 from etude.results.series import Series
-from etude.stats.percentiles import fewest_for_interval
+from etude.stats.describe import fewest_for_interval
 from etude.units.formatting import counted, level_text, percent, quantity, rounded
 
 FEWEST_FOR_QUARTILES = 4
@@ -206,7 +206,7 @@ def bar_lines(
 
     Outliers are those of which `etude stats` warns: kept, counted, only marked.
     """
-    from etude.stats.outliers import outlier_places
+    from etude.stats.shape import outlier_places
 
     values = series.sample(m.metric) - m.corrected_s
     trials = series.places(m.metric)

@@ -22,7 +22,7 @@ from etude.units.formatting import (
 )
 
 if TYPE_CHECKING:
-    from etude.analysis.stop_rule_info import StopRuleInfo
+    from etude.analysis.subject import StopRuleInfo
     from etude.analysis.verdict import Comparison, MetricSummary, TestVerdict
     from etude.stats.cross_session import CrossSessionRatio
     from etude.stats.describe import Summary

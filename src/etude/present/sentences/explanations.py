@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from etude.analysis.excess_time import Level, MoreCpuTime, NeitherRanNorWaited, NotRun, OwnFaults
-from etude.analysis.noisy_processes import NoisyProcess
+from etude.analysis.interference import NoisyProcess
 from etude.analysis.outliers_explained import (
     NAMED,
     AtMost,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
-from etude.analysis.comparison import Comparison
-from etude.analysis.pairs import paired_values
+from etude.analysis.comparison import Comparison, paired_values
 from etude.analysis.subject import Subject
 from etude.analysis.tail import tail_of
 from etude.analysis.verdict import MetricSummary
@@ -15,14 +14,13 @@ from etude.errors import UsageError
 from etude.present.sentences import comparison as text
 from etude.present.sentences.details import p_text
 from etude.results.series import Floats, Series
+from etude.stats.describe import trimmed_mean
 from etude.stats.intervals import effective_count
 from etude.stats.levels import LEVELS, Component
 from etude.stats.means import Kind, Mean, MeanRefused, average
 from etude.stats.multiplicity import bonferroni_confidence
-from etude.stats.percentiles import trimmed_mean
 from etude.stats.resampling import bootstrap_ratio, permutation
-from etude.stats.twosample import Difference, student
-from etude.stats.variances import t_test_by_variance
+from etude.stats.twosample import Difference, student, t_test_by_variance
 from etude.units.formatting import counted, level_text, percent, quantity, span
 
 FEW_GROUPS = 5

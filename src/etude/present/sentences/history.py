@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from etude.history.backtest import LEAST, Backtest, Rate, StoredBacktest
+from etude.history.backtest import LEAST, Alert, Backtest, Rate, Rule, StoredBacktest
 from etude.history.metric_history import Change, Course, SlowChange
-from etude.history.rules import Alert, Rule
 from etude.stats.samples import exponential
 from etude.store.entry import Entry
 from etude.units.formatting import counted, percent, quantity

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from etude.analysis.subject import Subject, subject_of
+from etude.analysis.verdict_options import Thresholds
 from etude.analysis.warnings.machine import busy_machine
-from etude.analysis.warnings.thresholds import Thresholds
 from etude.iolab.lab import Reading, reading_of
 from etude.iolab.points import Swept, swept_of
 from etude.present.sentences import io_buffers, io_totals

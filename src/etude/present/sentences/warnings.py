@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from etude.analysis import outliers_explained as outliers
-from etude.analysis.snapshot_members import value_text
+from etude.analysis.snapshot_differences import value_text
 from etude.analysis.warnings import DataWarning, WarningGroup, facts, meaning_of
 from etude.present.sentences import explanations, result_notes
 from etude.present.sentences.phrases import INSTEAD, WITHOUT_SHELL, named, signed, size, some_of

@@ -67,11 +67,6 @@ def formats_of(path: str | os.PathLike[str]) -> list[str]:
     return sorted(reader.NAME for reader in _claimants(readers, file, head_of(file)))
 
 
-def known_readers() -> list[str]:
-    """The names of all formats that can be read, sorted."""
-    return sorted(_points())
-
-
 def _split(path: str) -> tuple[str | None, Path]:
     name, colon, rest = path.partition(":")
     if colon and rest and name in _points() and not os.path.exists(path):
@@ -89,7 +84,6 @@ def _points() -> dict[str, list[EntryPoint]]:
 
 
 def _all(points: dict[str, list[EntryPoint]]) -> tuple[list[Reader], list[str]]:
-    """The readers that can be loaded, and a line for each that cannot."""
     readers, broken = [], []
     for name in sorted(points):
         try:

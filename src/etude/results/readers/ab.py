@@ -6,9 +6,8 @@ from pathlib import Path
 
 from etude.errors import InputError
 from etude.results.readers.report_lines import NUMBER, Report, plainly
-from etude.results.readers.rows import Quantity, Rows
-from etude.results.readers.source import number_in, read_lines, shuffled
-from etude.results.table import Table
+from etude.results.readers.source import number_in, shuffled
+from etude.results.table import Quantity, Rows, Table
 from etude.units.parsing import BYTE, KIBIBYTE, MILLISECOND, ONE, PER_SECOND, SECOND
 
 NAME = "ab"
@@ -66,17 +65,15 @@ def detect(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> Table:
-    lines, cut = read_lines(path)
+    rows = Rows(path)
+    lines = rows.lines()
     first = lines[0] if lines else ""
     if first not in (_REQUESTS, _PERCENTILES):
         return REPORT.read(path)
-    rows = Rows(path)
     if first == _REQUESTS:
         _requests(rows, lines[1:])
     else:
         _percentiles(rows, lines[1:])
-    if cut:
-        rows.warn("a last line that was cut short is left out")
     return rows.table()
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
-from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import items, members, number, read_json, text_of
-from etude.results.table import Table
+from etude.results.table import Quantity, Rows, Table
 from etude.units.parsing import BYTE, ONE, SECOND, Unit
 
 NAME = "asv"

@@ -6,10 +6,9 @@ import re
 from pathlib import Path
 
 from etude.results.model import Measurement, metric_kind
-from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import number
-from etude.results.resfile import read_res
-from etude.results.table import Table
+from etude.results.res import read_res
+from etude.results.table import Quantity, Rows, Table
 from etude.units.parsing import Unit
 
 NAME = "autopilot"

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
-from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import (
     csv_rows,
     items,
@@ -18,7 +17,7 @@ from etude.results.readers.source import (
     read_lines,
     text_of,
 )
-from etude.results.table import Table
+from etude.results.table import Quantity, Rows, Summaries, Table
 from etude.units.parsing import NANOSECOND, ONE, TIME, Unit
 
 NAME = "criterion"
@@ -48,11 +47,8 @@ def read(path: Path) -> Table:
                 raise InputError(f"{path}: holds more than {_MAX_BENCHMARKS} benchmarks; name one of them")
             _sample(rows, sample, members(read_json(sample)))
         return rows.table()
-    lines, cut = ([], False) if path.suffix == ".json" else read_lines(path)
-    if lines and lines[0] == _HEADING:
-        _csv(rows, lines[1:])
-        if cut:
-            rows.warn("a last line that was cut short is left out")
+    if path.suffix != ".json" and read_lines(path)[0][:1] == [_HEADING]:
+        _csv(rows, rows.lines()[1:])
         return rows.table()
     document = members(read_json(path))
     if "iters" not in document:
@@ -62,7 +58,6 @@ def read(path: Path) -> Table:
 
 
 def _samples(directory: Path) -> Iterable[Path]:
-    """The last sample of each benchmark below `target/criterion`, in the order of their names."""
     for depth in range(1, _DEEPEST + 1):
         yield from sorted(directory.glob("/".join(["*"] * depth) + "/new/sample.json"))
 

@@ -11,11 +11,9 @@ from etude.errors import InputError
 from etude.results.delimited import Table as Cells
 from etude.results.delimited import read_table
 from etude.results.model import METRICS
-from etude.results.readers.rows import MAX_COLUMNS, Quantity, Rows
 from etude.results.readers.source import head_of, number_in, read_bytes
-from etude.results.table import Table
-from etude.results.units import heading
-from etude.units.parsing import ONE, PERCENT, SECOND, Unit
+from etude.results.table import MAX_COLUMNS, Quantity, Rows, Table
+from etude.units.parsing import ONE, PERCENT, SECOND, SIZE, TIME, Unit, unit_of
 
 NAME = "csv"
 GENERAL = True
@@ -83,7 +81,6 @@ def read(path: Path) -> Table:
 
 
 def _whole(cells: Cells, name: str) -> list[int] | None:
-    """A column of whole numbers; None if there is none of that name, or it holds anything else."""
     if cells.header.count(name) != 1:
         return None
     place = cells.header.index(name)
@@ -195,7 +192,7 @@ def _strange(column: Sequence[str]) -> list[tuple[int, str]]:
 
 def _is_text(rows: Rows, name: str, column: Sequence[str]) -> bool:
     """True for a column of text: never one whose heading names a unit or a metric of Étude."""
-    bare, unit = heading(name)
+    bare, unit = _heading(name)
     if unit is not None or bare.lower() in METRICS:
         return False
     strange = _strange(column)
@@ -208,7 +205,7 @@ def _is_text(rows: Rows, name: str, column: Sequence[str]) -> bool:
 
 
 def _metric(name: str) -> tuple[str, Unit]:
-    bare, unit = heading(name)
+    bare, unit = _heading(name)
     ours, usual = _OURS.get(bare.lower(), (bare, None))
     if unit is not None:
         return ours, unit
@@ -216,3 +213,20 @@ def _metric(name: str) -> tuple[str, Unit]:
         return ours, usual
     kind = METRICS.get(bare.lower())
     return (bare.lower(), Unit(kind.unit)) if kind else (bare, ONE)
+
+
+_BRACKETS = re.compile(r"(?P<name>.*\S)\s*[(\[]\s*(?P<unit>[^()\[\]]+?)\s*[)\]]\s*", re.DOTALL)
+_SUFFIX = re.compile(r"(?P<name>.*[^_])_(?P<unit>[A-Za-z]+)", re.DOTALL)
+_AFTER_UNDERSCORE = frozenset(name for name in (*TIME, *SIZE, "pct", "percent") if name not in ("B", "h"))
+
+
+def _heading(text: str) -> tuple[str, Unit | None]:
+    """Name and unit of a column: `time (ms)`, `time [ms]` or `time_ms`; the text itself if it names no unit."""
+    text = text.strip()
+    match = _BRACKETS.fullmatch(text) if len(text) < 200 else None
+    if match is not None and unit_of(match["unit"]) is not None:
+        return match["name"].strip(), unit_of(match["unit"])
+    match = _SUFFIX.fullmatch(text) if len(text) < 200 else None
+    if match is not None and match["unit"] in _AFTER_UNDERSCORE:
+        return match["name"], unit_of(match["unit"])
+    return text, None

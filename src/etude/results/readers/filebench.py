@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from etude.results.readers.rows import Quantity, Rows
-from etude.results.readers.source import number_in, read_lines
-from etude.results.table import Table
+from etude.results.readers.source import number_in
+from etude.results.table import Quantity, Rows, Table
 from etude.units.parsing import MEBIBYTE, MICROSECOND, MILLISECOND, ONE, PER_SECOND
 
 NAME = "filebench"
@@ -29,7 +28,7 @@ def detect(path: Path, head: bytes) -> bool:
 
 def read(path: Path) -> Table:
     rows = Rows(path)
-    lines, cut = read_lines(path)
+    lines = rows.lines()
     for line in lines:
         match = (_NEW.fullmatch(line) or _OLD.fullmatch(line)) if len(line) < 10_000 else None
         if match is not None:
@@ -38,8 +37,6 @@ def read(path: Path) -> Table:
             rows.warn("a summary in a form that is not known is left out")
         elif "NO VALID RESULTS" in line:
             rows.warn("a run that ended early has no results")
-    if cut:
-        rows.warn("a last line that was cut short is left out")
     return rows.table()
 
 

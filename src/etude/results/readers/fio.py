@@ -11,7 +11,6 @@ from typing import Any
 from etude.errors import InputError
 from etude.results.readers.fio_terse import is_terse, read_terse
 from etude.results.readers.fio_text import is_text, read_text
-from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import (
     documents,
     head_of,
@@ -19,11 +18,10 @@ from etude.results.readers.source import (
     members,
     number,
     number_in,
-    read_lines,
     text_of,
     whole,
 )
-from etude.results.table import Table
+from etude.results.table import Quantity, Rows, Table
 from etude.units.parsing import (
     BYTE,
     BYTES_PER_SECOND,
@@ -64,7 +62,7 @@ def read_log(path: Path) -> Table:
             "_lat.log, _clat.log, _slat.log, _bw.log or _iops.log, with a number before .log or not"
         )
     rows, what, job = Rows(path), match["what"], int(match["job"] or 1)
-    lines, cut = read_lines(path)
+    lines = rows.lines()
     for line in lines:
         if not _FIELDS.fullmatch(line):
             rows.warn("a line that is no entry of a log is left out")
@@ -79,8 +77,6 @@ def read_log(path: Path) -> Table:
             parameters={"direction": _DIRECTIONS[int(direction)]},
             attributes={"bs": size},
         )
-    if cut:
-        rows.warn("a last line that was cut short is left out")
     return rows.table()
 
 

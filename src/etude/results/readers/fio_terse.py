@@ -7,9 +7,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from etude.results.readers.rows import Quantity, Rows
-from etude.results.readers.source import number_in, read_lines
-from etude.results.table import Table
+from etude.results.readers.source import number_in
+from etude.results.table import Quantity, Rows, Table
 from etude.units.parsing import KIBIBYTE, MICROSECOND, MILLISECOND, ONE, PER_SECOND, PERCENT, Unit
 
 _LINE = re.compile(rb"(?m)^(?:2;[^;\n]+|[345];fio-[^;\n]+;[^;\n]*);[0-9]+;[0-9]+;(?:[0-9.]+;){10}")
@@ -43,7 +42,7 @@ def is_terse(head: bytes) -> bool:
 def read_terse(path: Path) -> Table:
     """One row per job. A repeated name is another worker, as with `numjobs`: terse lines do not separate runs."""
     rows, seen = Rows(path), Counter[str]()
-    lines, cut = read_lines(path)
+    lines = rows.lines()
     for line in lines:
         match = _START.fullmatch(line) if len(line) < 100_000 else None
         if match is None:
@@ -65,8 +64,6 @@ def read_terse(path: Path) -> Table:
             rows.warn(
                 f"{name}: {count} lines are taken as jobs of one run: terse lines do not tell runs apart"
             )
-    if cut:
-        rows.warn("a last line that was cut short is left out")
     return rows.table()
 
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from etude.errors import InputError
-from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import number_in, read_lines
-from etude.results.table import Table
+from etude.results.table import Quantity, Rows, Table
 from etude.units.parsing import BYTE, MICROSECOND, MILLISECOND, NANOSECOND, ONE, PER_SECOND, PERCENT, Unit
 
 _STARTED = re.compile(r"fio-[0-9]\S*")

@@ -10,9 +10,8 @@ from pathlib import Path
 from etude.errors import InputError
 from etude.results.delimited import Table as Cells
 from etude.results.readers.csv_table import add_cells
-from etude.results.readers.rows import Rows
 from etude.results.readers.source import read_lines
-from etude.results.table import Table
+from etude.results.table import Rows, Table
 
 NAME = "getstats"
 
@@ -25,7 +24,6 @@ def detect(path: Path, head: bytes) -> bool:
 
 
 def _names(line: str) -> list[str]:
-    """The names of a heading; empty for any other line."""
     if len(line) > 20_000 or "epoch" not in line or "elapsed" not in line or "," in line or "\t" in line:
         return []
     names = line.split()
@@ -35,8 +33,6 @@ def _names(line: str) -> list[str]:
 
 @dataclass
 class _Part:
-    """A table of the dump."""
-
     test: str
     heading: str
     names: list[str]

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from etude.errors import InputError
-from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import number_in, read_lines
-from etude.results.table import Table
+from etude.results.table import Quantity, Rows, Table
 from etude.units.parsing import KIBIBYTE, ONE, PERCENT, SECOND, Unit
 
 NAME = "gnu-time"

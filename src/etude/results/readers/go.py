@@ -9,9 +9,8 @@ from pathlib import Path
 import orjson
 
 from etude.errors import InputError
-from etude.results.readers.rows import Quantity, Rows
-from etude.results.readers.source import head_of, members, number_in, read_lines, text_of
-from etude.results.table import Table
+from etude.results.readers.source import head_of, members, number_in, text_of
+from etude.results.table import Quantity, Rows, Table
 from etude.units.parsing import ONE, Unit, unit_of
 
 NAME = "go"
@@ -39,7 +38,6 @@ def detect(path: Path, head: bytes) -> bool:
 
 
 def _is_json(head: bytes) -> bool:
-    """True for output of `-json`: one event per line."""
     return head.lstrip().startswith(b"{") and b'"Action":"' in head[:1000]
 
 
@@ -50,7 +48,7 @@ def _starts(head: bytes) -> list[str]:
 
 def read(path: Path) -> Table:
     rows, configuration, better = Rows(path), dict[str, str](), dict[str, str]()
-    lines, cut = read_lines(path)
+    lines = rows.lines()
     for line in _printed(rows, lines) if _is_json(head_of(path)) else lines:
         if match := _LINE.fullmatch(line):
             _benchmark(rows, match, configuration, better)
@@ -62,8 +60,6 @@ def read(path: Path) -> Table:
             rows.warn(f"{match['what']} failed")
         elif line.startswith("Benchmark") and "\t" in line:
             rows.warn(f"a line of {line.split()[0][:100]} that does not hold its figures is left out")
-    if cut:
-        rows.warn("a last line that was cut short is left out")
     if not len(rows):
         raise InputError(f"{path}: holds no whole line of a Go benchmark")
     return rows.table()

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
-from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import (
     UNFITTING,
     csv_rows,
@@ -20,7 +19,7 @@ from etude.results.readers.source import (
     text_of,
     whole,
 )
-from etude.results.table import Table
+from etude.results.table import Quantity, Rows, Summaries, Table
 from etude.units.parsing import BYTES_PER_SECOND, ONE, PER_SECOND, TIME, Unit
 
 NAME = "google-benchmark"
@@ -38,7 +37,6 @@ _NO_COUNTERS = (
 )
 _HEADING = "name,iterations,real_time,cpu_time,time_unit,"
 _TEXTS = ("name", "time_unit", "label", "error_message", "skip_message")
-"""Columns of the CSV that are no numbers."""
 
 
 def detect(path: Path, head: bytes) -> bool:
@@ -133,7 +131,6 @@ def _attributes(benchmark: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _metrics(warner: Rows | Summaries, benchmark: Mapping[str, Any]) -> dict[str, tuple[str, Unit]]:
-    """Name and unit of each metric."""
     stated = benchmark.get("time_unit", "ns")
     time = TIME.get(stated) if isinstance(stated, str) else None
     if time is None:

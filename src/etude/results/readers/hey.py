@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from etude.results.readers.report_lines import NUMBER, Report, plainly
-from etude.results.readers.rows import Quantity, Rows
-from etude.results.readers.source import csv_rows, number_in, read_lines
-from etude.results.table import Table
+from etude.results.readers.source import csv_rows, number_in
+from etude.results.table import Quantity, Rows, Table
 from etude.units.parsing import BYTE, ONE, PER_SECOND, SECOND
 
 NAME = "hey"
@@ -45,10 +44,10 @@ def detect(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> Table:
-    lines, cut = read_lines(path)
+    rows = Rows(path)
+    lines = rows.lines()
     if not lines or lines[0] != _HEADING:
         return REPORT.read(path)
-    rows = Rows(path)
     requests = [fields for fields in csv_rows(path, lines[1:]) if len(fields) == 8 and fields[6].isdecimal()]
     if len(requests) < len(lines) - 1:
         rows.warn(f"{len(lines) - 1 - len(requests)} lines that are no request are left out")
@@ -61,6 +60,4 @@ def read(path: Path) -> Table:
             name: Quantity(number_in(text), SECOND) for name, text in zip(_COLUMNS, fields, strict=False)
         }
         rows.add(rows.test, metrics, kept=not failed, attributes={"http_status": status})
-    if cut:
-        rows.warn("a last line that was cut short is left out")
     return rows.table()

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
-from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import (
     UNFITTING,
     csv_rows,
@@ -18,11 +17,10 @@ from etude.results.readers.source import (
     number,
     number_in,
     read_json,
-    read_lines,
     text_of,
     whole,
 )
-from etude.results.table import Table
+from etude.results.table import Quantity, Rows, Summaries, Table
 from etude.units.parsing import BYTE, ONE, SECOND, TIME, unit_of
 
 NAME = "hyperfine"
@@ -130,15 +128,13 @@ def _summaries(path: Path, results: list[Any]) -> Table:
 def _exported(path: Path) -> Table:
     """CSV and Markdown: one line per command, with summaries only."""
     rows = Summaries(path)
-    lines, cut = read_lines(path)
+    lines = rows.lines()
     if lines and lines[0].startswith(_CSV):
         _of_csv(rows, lines)
     else:
         _of_markdown(rows, lines)
     if len(rows):
         rows.warn("holds no single times (--export-json does), only what hyperfine made of them")
-    if cut:
-        rows.warn("a last line that was cut short is left out")
     return rows.table()
 
 

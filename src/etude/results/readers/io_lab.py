@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
-from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import documents, members, number, number_in, text_of
-from etude.results.table import Table
+from etude.results.table import Quantity, Rows, Table
 from etude.units.parsing import ONE, SECOND, Unit
 
 NAME = "io-lab"
@@ -73,7 +72,7 @@ def _metrics(rows: Rows, sample: Mapping[str, Any]) -> Iterator[tuple[str, Quant
     for name, value in sample.items():
         metric, unit = _METRICS.get(name, (name, ONE))
         if name in _METRICS or number(value) is not None:
-            yield metric, Quantity(_number(value), unit)
+            yield metric, Quantity(number_in(value) if isinstance(value, str) else number(value), unit)
     for name, entry in members(sample.get("counters")).items():
         count = members(entry).get("count")
         if number(count) is None:
@@ -82,7 +81,3 @@ def _metrics(rows: Rows, sample: Mapping[str, Any]) -> Iterator[tuple[str, Quant
             )
         elif name not in sample:
             yield name, Quantity(number(count), ONE)
-
-
-def _number(value: Any) -> float | None:
-    return number_in(value) if isinstance(value, str) else number(value)

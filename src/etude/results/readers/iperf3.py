@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import documents, items, members, number, text_of
-from etude.results.table import Table
+from etude.results.table import Quantity, Rows, Table
 from etude.units.parsing import BYTE, MILLISECOND, ONE, PERCENT, SECOND, Unit
 
 NAME = "iperf3"
@@ -48,7 +47,6 @@ def read(path: Path) -> Table:
 
 
 def _run(rows: Rows, document: Mapping[str, Any]) -> None:
-    """Add one run: the receiver's counts, and the sender's."""
     test, end = members(members(document.get("start")).get("test_start")), members(document.get("end"))
     parameters = {name: text_of(test[name]) for name in _PARAMETERS if name in test}
     if "error" in document:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
-from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import (
     UNFITTING,
     csv_rows,
@@ -17,12 +16,11 @@ from etude.results.readers.source import (
     number,
     number_in,
     read_json,
-    read_lines,
     shuffled,
     text_of,
     whole,
 )
-from etude.results.table import Table
+from etude.results.table import Quantity, Rows, Summaries, Table
 from etude.units.parsing import MEBIBYTE, ONE, Unit, unit_of
 
 NAME = "jmh"
@@ -135,7 +133,7 @@ def _summarise(rows: Summaries, benchmark: Mapping[str, Any]) -> None:
 def _of_csv(path: Path) -> Table:
     """One line per score, without iterations; its error is half of an interval at 99.9 %: not read."""
     rows = Summaries(path)
-    lines, cut = read_lines(path)
+    lines = rows.lines()
     table = csv_rows(path, lines)
     for cells in table[1:]:
         if len(cells) != len(table[0]):
@@ -159,6 +157,4 @@ def _of_csv(path: Path) -> Table:
             parameters={"mode": row["Mode"], "threads": row["Threads"]} | parameters,
         )
     rows.warn("holds no single iterations (-rf json does), only scores")
-    if cut:
-        rows.warn("a last line that was cut short is left out")
     return rows.table()

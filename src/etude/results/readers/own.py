@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from etude.results.readers.rows import split_by
 from etude.results.readers.source import plain
-from etude.results.table import MORE_PLACES, PLACES, Table
+from etude.results.table import MORE_PLACES, PLACES, Table, split_by
 
 if TYPE_CHECKING:
     import polars
@@ -68,7 +67,6 @@ def table_of(columns: Columns) -> Table:
 
 
 def _places(columns: Columns) -> Iterator[polars.Series]:
-    """Columns of `PLACES` and then of `MORE_PLACES`, in that order."""
     import polars
 
     for name in (*PLACES, *MORE_PLACES):

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etude.errors import InputError
-from etude.results.readers.rows import Quantity, Rows, warning_lines
-from etude.results.readers.source import head_of, number_in, read_bytes, read_lines
-from etude.results.table import Table
+from etude.results.readers.source import head_of, number_in, read_bytes
+from etude.results.table import Quantity, Rows, Table, warning_lines
 from etude.units.parsing import MICROSECOND, MILLISECOND, ONE, PER_SECOND, Unit
 
 if TYPE_CHECKING:
@@ -66,7 +65,6 @@ def detect(path: Path, head: bytes) -> bool:
 
 
 def _log(head: bytes) -> re.Pattern[str] | None:
-    """The kind of log of its first lines."""
     lines = [line.rstrip("\r") for line in head.decode("utf-8", "replace").split("\n")]
     whole = [line for line in lines[:-1][:20] if len(line) < 1000]
     for pattern in (_TRANSACTION, _INTERVAL):
@@ -83,7 +81,6 @@ def read(path: Path) -> Table:
 
 
 def _transactions(path: Path) -> Table:
-    """Transactions, parsed in bulk: such logs have millions of lines."""
     import polars
 
     data = read_bytes(path)
@@ -160,13 +157,14 @@ def _seconds(microseconds: polars.Series) -> polars.Series:
 
 def _intervals(path: Path) -> Table:
     rows, test = Rows(path), _prefix(path)
-    lines, cut = read_lines(path)
+    lines = rows.lines()
     for line in lines:
         if not _INTERVAL.fullmatch(line):
             rows.warn("a line that is no interval is left out")
             continue
         values = [number_in(text) for text in line.split()]
-        metrics = {n: Quantity(v, _unit(n)) for n, v in zip(_AGGREGATES, values[1:6], strict=True) if n}
+        metrics = {n: Quantity(v, MICROSECOND) for n, v in zip(_AGGREGATES, values[1:6], strict=True) if n}
+        metrics["transactions"] = Quantity(values[1], ONE)
         if values[1]:
             metrics["latency_mean"] = Quantity((values[2] or 0.0) / values[1], MICROSECOND)
         else:  # zeros mean that nothing happened
@@ -175,19 +173,13 @@ def _intervals(path: Path) -> Table:
             metrics |= {n: Quantity(v, MICROSECOND) for n, v in zip(_LAGS, values[6:10], strict=True) if n}
         metrics |= {n: Quantity(v, ONE) for n, v in zip(_COUNTS, values[10:], strict=False)}
         rows.add(test, metrics)
-    if cut:
-        rows.warn("a last line that was cut short is left out")
     return rows.table()
-
-
-def _unit(name: str) -> Unit:
-    return ONE if name == "transactions" else MICROSECOND
 
 
 def _summaries(path: Path) -> Table:
     rows, parameters = Rows(path), dict[str, str]()
     found = dict[str, Quantity]()
-    lines, cut = read_lines(path)
+    lines = rows.lines()
     for line in map(str.strip, lines):
         if line.startswith("transaction type: "):
             _end(rows, found, parameters)
@@ -199,8 +191,6 @@ def _summaries(path: Path) -> Table:
             if match := pattern.fullmatch(line):
                 found[name] = Quantity(number_in(match[1]), unit, kind)
     _end(rows, found, parameters)
-    if cut:
-        rows.warn("a last line that was cut short is left out")
     return rows.table()
 
 

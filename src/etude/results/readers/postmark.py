@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from etude.results.readers.rows import Quantity, Rows
-from etude.results.readers.source import number_in, read_lines
-from etude.results.table import Table
+from etude.results.readers.source import number_in
+from etude.results.table import Quantity, Rows, Table
 from etude.units.parsing import BYTE, BYTES_PER_SECOND, ONE, PER_SECOND, SECOND, Unit
 
 NAME = "postmark"
@@ -55,7 +54,7 @@ def detect(path: Path, head: bytes) -> bool:
 
 def read(path: Path) -> Table:
     rows, found, section = Rows(path), dict[str, Quantity](), ""
-    lines, cut = read_lines(path)
+    lines = rows.lines()
     for line in lines:
         terse, total = _TERSE.fullmatch(line), _TIME.fullmatch(line)
         if terse is not None:
@@ -75,8 +74,6 @@ def read(path: Path) -> Table:
                     _left_out(rows, found)
                 found = {}
     _left_out(rows, found)
-    if cut:
-        rows.warn("a last line that was cut short is left out")
     return rows.table()
 
 

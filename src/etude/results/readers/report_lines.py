@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from etude.errors import InputError
-from etude.results.readers.rows import Quantity, Rows
-from etude.results.readers.source import number_in, read_lines
-from etude.results.table import Table
+from etude.results.readers.source import number_in
+from etude.results.table import Quantity, Rows, Table
 from etude.units.parsing import Unit
 
 NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
@@ -48,7 +47,7 @@ class Report:
     def read(self, path: Path) -> Table:
         """One row per run. Raises InputError if the file holds no complete one."""
         rows = Rows(path)
-        lines, cut = read_lines(path)
+        lines = rows.lines()
         run = _Run()
         begins, patterns = re.compile(self.begins), self._compiled()
         for line in map(str.strip, lines):
@@ -61,8 +60,6 @@ class Report:
                 if match := pattern.fullmatch(line):
                     take(run, match)
         self._end(rows, run)
-        if cut:
-            rows.warn("a last line that was cut short is left out")
         if not len(rows):
             raise InputError(f"{path}: holds no whole report of {self.program}")
         return rows.table()

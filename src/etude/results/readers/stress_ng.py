@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import number_in, read_lines
-from etude.results.table import Table
+from etude.results.table import Quantity, Rows, Table
 from etude.units.parsing import KIBIBYTE, NANOSECOND, ONE, PER_SECOND, PERCENT, SECOND, Unit
 
 NAME = "stress-ng"

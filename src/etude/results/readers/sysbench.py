@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from etude.results.readers.rows import Quantity, Rows
-from etude.results.readers.source import number_in, read_lines
-from etude.results.table import Table
+from etude.results.readers.source import number_in
+from etude.results.table import Quantity, Rows, Table
 from etude.units.parsing import MEBIBYTE, MILLISECOND, ONE, PER_SECOND, SECOND, Unit
 
 NAME = "sysbench"
@@ -57,7 +56,7 @@ def detect(path: Path, head: bytes) -> bool:
 def read(path: Path) -> Table:
     rows, parameters = Rows(path), dict[str, str]()
     found, latency = dict[str, Quantity](), False
-    lines, cut = read_lines(path)
+    lines = rows.lines()
     for line in map(str.strip, lines):
         if _START.fullmatch(line):
             _left_out(rows, found)
@@ -73,8 +72,6 @@ def read(path: Path) -> Table:
             latency = line.startswith("Latency (ms)") or (latency and line != "")
             found |= _latency(line) if latency else _values(line)
     _left_out(rows, found)
-    if cut:
-        rows.warn("a last line that was cut short is left out")
     return rows.table()
 
 

@@ -88,7 +88,6 @@ class _Column:
         return found
 
     def look_up(self, values: Sequence[object], kind: type) -> NDArray[Any]:
-        """Values of the rows' words."""
         by_word: NDArray[Any] = np.array(values or [0], dtype=kind)
         found: NDArray[Any] = by_word[self.data]
         return found
@@ -273,7 +272,6 @@ def _paired(first: _Column, second: _Column, function: Callable[[str, str], str 
 
 
 def _merged(left: _Column, right: _Column, rows: NDArray[np.int64]) -> _Column:
-    """The left column with these rows taken from the right one."""
     there = left.there.copy()
     there[rows] = right.there
     if left.words is not None and right.words is not None:
@@ -347,6 +345,5 @@ def _one(expression: Expression, row: Mapping[str, Value | None]) -> Value | Non
 
 
 def _listed(column: _Column) -> list[Value | None]:
-    """The values of a column, None for a missing one."""
     data = column.data.tolist() if column.words is None else [column.words[place] for place in column.data]
     return [value if there else None for value, there in zip(data, column.there.tolist(), strict=True)]

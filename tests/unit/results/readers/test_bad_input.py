@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from etude.errors import InputError
 from etude.results.readers import formats_of, read_table
-from etude.results.readers.rows import MAX_COLUMNS
 from etude.results.readers.source import UNFITTING
-from etude.results.table import Table
+from etude.results.table import MAX_COLUMNS, Table
 from support.profiles import examples
 from support.sampled import DATA, MODULES, SAMPLES, check_table, format_of, module
 

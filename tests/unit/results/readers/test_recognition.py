@@ -16,7 +16,7 @@ import pytest
 
 from etude.errors import InputError
 from etude.results import readers
-from etude.results.readers import known_readers, read_table
+from etude.results.readers import read_table
 from support.sampled import DATA
 
 
@@ -40,7 +40,7 @@ def reader(name: str, claims: bool = True) -> ModuleType:
 def test_a_plug_in_is_asked_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plug_in(monkeypatch, "mine", reader("mine"))
     (tmp_path / "t").write_text("of mine\n")
-    assert "mine" in known_readers()
+    assert "mine" in readers._points()
     assert read_table(tmp_path / "t").frame.height == 9
 
 

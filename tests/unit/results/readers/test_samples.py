@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from etude.errors import InputError
-from etude.results.readers import known_readers, read_table
+from etude.results import readers
+from etude.results.readers import read_table
 from etude.results.table import Table
 from support.sampled import DATA, MODULES, SAMPLES, check_table, format_of, module
 
@@ -44,7 +45,7 @@ def test_a_sample_is_a_tidy_table(path: Path) -> None:
 
 def test_every_format_has_a_sample_and_is_known_by_its_name() -> None:
     assert {format_of(path) for path in SAMPLES} == set(MODULES)
-    assert set(known_readers()) >= set(MODULES)
+    assert set(readers._points()) >= set(MODULES)
     assert {name: module(name).NAME for name in MODULES} == {name: name for name in MODULES}
 
 

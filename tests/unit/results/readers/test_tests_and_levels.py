@@ -11,12 +11,12 @@ import pytest
 
 from etude.analysis.comparisons import compare_tests
 from etude.analysis.load_subject import read_subject
-from etude.analysis.pipeline.transforms import Transform
 from etude.analysis.subject import Subject, subject_of_table
+from etude.analysis.transforms import Transform
 from etude.analysis.verdict import metric_summary
 from etude.analysis.verdict_options import VerdictOptions
 from etude.results.readers import read_table
-from etude.results.series_of import series_of_table
+from etude.results.series import series_of_table
 from support.sampled import DATA
 
 
@@ -202,7 +202,7 @@ def test_requests_of_ab_are_in_milliseconds_and_not_in_the_order_of_their_times(
 
 
 def test_transforms_keep_what_describes_a_row() -> None:
-    from etude.analysis.pipeline.steps import apply
+    from etude.analysis.pipeline import apply
 
     table = read_table(DATA / "pyperf.json")
     assert "process" not in table.metrics

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.results.model import join_workers
-from etude.stats import transforms
+from etude.results.model import join_trial
 from etude.stats.expression import ExpressionError
-from etude.stats.transforms import NoColumnError
+from etude.stats.transforms import rows as transforms
+from etude.stats.transforms.rows import NoColumnError
 from support.builders import measurement
 
 # Two epochs of two threads that run two commands each. The longest worker is not the one with the longest command.
@@ -140,8 +140,8 @@ def test_a_trial_is_joined_as_results_are(rows: list[tuple[int, int, float | Non
             for t, w, e, u in rows
             if t == trial
         ]
-        assert elapsed == pytest.approx(join_workers(lines, "elapsed"))
-        assert user == pytest.approx(join_workers(lines, "user"))
+        assert elapsed == pytest.approx(join_trial(lines, "elapsed").value)
+        assert user == pytest.approx(join_trial(lines, "user").value)
 
 
 def test_wait_and_the_share_of_the_cpu_are_those_of_each_row() -> None:

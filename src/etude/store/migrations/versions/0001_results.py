@@ -28,7 +28,6 @@ def upgrade() -> None:
 
 
 def _named(table: str, *more: sa.Column[str]) -> None:
-    """Create a table of unique named rows."""
     op.create_table(
         table,
         sa.Column("id", sa.Integer, primary_key=True),

@@ -1,4 +1,4 @@
-"""The effect of each transform of `pipeline.transforms.TRANSFORMS` on a relation: rows, label, units, warnings."""
+"""The effect of each transform of `transforms.TRANSFORMS` on a relation: rows, label, units, warnings."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import polars
 
 from etude.analysis.getstats.options import Settings
-from etude.analysis.getstats.warnings import high_scores, slopes
-from etude.analysis.pipeline.transforms import (
+from etude.analysis.getstats.tables import high_scores, slopes
+from etude.analysis.transforms import (
     Transform,
     aggregate_in,
     column_in,
@@ -20,11 +20,11 @@ from etude.analysis.pipeline.transforms import (
 from etude.errors import InputError, UsageError
 from etude.results.model import metric_kind
 from etude.results.table import Table
-from etude.stats import transforms as basic
 from etude.stats.expression import ExpressionError, compile_expression
 from etude.stats.operators import text as as_text
 from etude.stats.predicate import figures
-from etude.stats.transforms.names import PLACES, column, find, metrics
+from etude.stats.transforms import rows as basic
+from etude.stats.transforms.rows import PLACES, column, find, metrics
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,9 +202,7 @@ def _as_table(table: Table, relation: Relation) -> Table:
 
 
 def _cells(frame: polars.DataFrame, name: str) -> list[tuple[str, ...]]:
-    from etude.stats.transforms.output import cells
-
-    return cells(frame.select(name))[1:]
+    return basic.cells(frame.select(name))[1:]
 
 
 def _select(relation: Relation, expression: str) -> Relation:
@@ -223,7 +221,6 @@ def _nothing_selected(frame: polars.DataFrame, expression: str) -> str:
 
 
 def _some(values: Iterable[str], most: int = 3) -> str:
-    """The first few different values."""
     found = list(dict.fromkeys(values))
     return ", ".join([*map(repr, found[:most]), *(["…"] if len(found) > most else [])])
 
@@ -348,10 +345,6 @@ def _die(relation: Relation, expression: str, text: str) -> Relation:
     return relation
 
 
-def _eval(relation: Relation, expression: str) -> Relation:
-    return _print(relation, as_text(compile_expression(expression).evaluate(relation.others)))
-
-
 def _warn_column(relation: Relation, expression: str, text: str) -> Relation:
     confidence = relation.settings.confidence
     return relation.warn(
@@ -385,7 +378,6 @@ def _when(relation: Relation) -> str:
 
 
 def _columns(relation: Relation) -> Iterable[tuple[str, list[float], list[int | str]]]:
-    """Each metric's values and their places."""
     for name in metrics(relation.frame):
         there = relation.frame.filter(polars.col(name).is_finite())[name]
         if len(there):
@@ -455,7 +447,9 @@ _STEPS: Mapping[str, Callable[..., Relation]] = {
     "warncol": _warn_column,
     "warnval": _warn_value,
     "die": _die,
-    "eval": _eval,
+    "eval": lambda relation, text: _print(
+        relation, as_text(compile_expression(text).evaluate(relation.others))
+    ),
     "exitfail": _exit_fail,
     "negio": _negative_wait,
     "warnz": _high_scores,

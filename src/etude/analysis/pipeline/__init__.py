@@ -1,1 +1,0 @@
-"""Transforms of rows, in the order given: declared once for `getstats` and `etude stats` (docs/getstats.md)."""
