@@ -4,6 +4,7 @@
 pub const SECOND: u64 = 1_000_000_000;
 
 /// `CLOCK_MONOTONIC`, ns.
+#[inline]
 pub fn monotonic_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
@@ -52,13 +53,42 @@ pub fn from_seconds(seconds: f64) -> u64 {
     (seconds * SECOND as f64) as u64
 }
 
-fn read(clock: libc::clockid_t) -> u64 {
+/// A clock that always exists, ns.
+#[inline]
+pub fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the answer; these clocks always exist.
+    // SAFETY: `time` is a valid place for the answer.
     unsafe { libc::clock_gettime(clock, &mut time) };
     nanoseconds(time)
 }
 
+/// Nanoseconds as the kernel takes them; the longest are as long as a wait may be on every machine.
+pub fn timespec(ns: u64) -> libc::timespec {
+    let seconds = (ns / SECOND).min(i32::MAX as u64);
+    libc::timespec { tv_sec: seconds as libc::time_t, tv_nsec: (ns % SECOND) as libc::c_long }
+}
+
+/// A time of `getrusage`, ns.
+pub fn timeval_ns(time: libc::timeval) -> u64 {
+    time.tv_sec as u64 * SECOND + time.tv_usec as u64 * 1000
+}
+
+/// Sleeps until an instant of the monotonic clock, or until a signal.
+pub fn sleep_until(instant_ns: u64) {
+    let time = timespec(instant_ns);
+    // SAFETY: `time` lives through the call.
+    unsafe {
+        libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &time, std::ptr::null_mut());
+    }
+}
+
+/// Lets this thread's sleeps end on time: the kernel lets each last up to 50 µs longer unless it is told not to (prctl(2)).
+pub fn without_slack() {
+    // SAFETY: takes integers only; it is about this thread alone.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
+}
+
+#[inline]
 fn nanoseconds(time: libc::timespec) -> u64 {
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }

@@ -50,10 +50,9 @@ fn read(whose: libc::c_int) -> Usage {
         libc::getrusage(whose, &mut usage);
         usage
     };
-    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
     Usage {
-        utime_ns: ns(usage.ru_utime),
-        stime_ns: ns(usage.ru_stime),
+        utime_ns: etude_clock::timeval_ns(usage.ru_utime),
+        stime_ns: etude_clock::timeval_ns(usage.ru_stime),
         nvcsw: usage.ru_nvcsw as u64,
         nivcsw: usage.ru_nivcsw as u64,
         inblock: usage.ru_inblock as u64,

@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use etude_clock::SECOND;
+use etude_launch::sys;
 use etude_nfs::Export;
 use etude_options::Failed;
 
@@ -17,7 +18,6 @@ use crate::options::named_workload::Chosen;
 use crate::options::nfs_url::NfsUrl;
 use crate::options::url::Url;
 use crate::options::{Aim, Asked, Format, NfsAsked, Offer, Options, Place, Populate, WorkloadAsked};
-use crate::poller::raise_open_files;
 use crate::report::progress::Progress;
 use crate::report::summary::{About, Summary};
 use crate::roll;
@@ -59,7 +59,7 @@ fn usual_format() -> Format {
 }
 
 fn offer_http(url: &Url, plan: &Plan, format: Format) -> Result<(), Failed> {
-    let most = raise_open_files().saturating_sub(OTHERS);
+    let most = sys::most_open_files().saturating_sub(OTHERS);
     if plan.outstanding > most {
         let what =
             format!("{} requests under way: this process may have {most} connections", plan.outstanding);

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
-use etude_clock::{SECOND, monotonic_ns};
+use etude_clock::{monotonic_ns, timespec, without_slack};
 
 /// What became ready: whoever is named reads and writes until that would block.
 pub(crate) type Token = u64;
@@ -23,10 +23,9 @@ impl Poller {
     /// # Errors
     /// There is no descriptor left.
     pub fn new() -> io::Result<Poller> {
-        // SAFETY: no pointers; the descriptor is new and owned by nobody else. The slack of timers is this thread's own:
-        // the kernel adds 50 µs to every wait unless it is told not to.
+        without_slack();
+        // SAFETY: no pointers; the descriptor is new and owned by nobody else.
         let epoll = unsafe {
-            libc::prctl(libc::PR_SET_TIMERSLACK, 1);
             let fd = libc::epoll_create1(libc::EPOLL_CLOEXEC);
             if fd < 0 {
                 return Err(io::Error::last_os_error());
@@ -94,11 +93,7 @@ impl Poller {
     /// # Errors
     /// The kernel is too old.
     pub fn wait(&mut self, until_ns: Option<u64>) -> io::Result<usize> {
-        let rest = until_ns.map(|until| until.saturating_sub(monotonic_ns()));
-        let time = rest.map(|ns| libc::timespec {
-            tv_sec: (ns / SECOND).min(i32::MAX as u64) as libc::time_t,
-            tv_nsec: (ns % SECOND) as libc::c_long,
-        });
+        let time = until_ns.map(|until| timespec(until.saturating_sub(monotonic_ns())));
         let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
         self.events.clear();
         // SAFETY: there is room for so many events, of which the kernel fills as many as it says; `time` lives through the
@@ -121,18 +116,5 @@ impl Poller {
     /// Whose descriptor was the `at`-th that became ready in the last wait.
     pub fn token(&self, at: usize) -> Token {
         self.events[at].u64
-    }
-}
-
-/// As many descriptors as this process may have; the limit.
-pub(crate) fn raise_open_files() -> usize {
-    // SAFETY: a limit is two numbers, and a valid place for the answer.
-    unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
-        limit.rlim_cur = limit.rlim_max;
-        libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
-        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
-        usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
     }
 }

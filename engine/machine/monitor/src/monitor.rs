@@ -108,7 +108,10 @@ impl Monitor {
         let mut sampler = Sampler::open(root).map_err(nothing)?;
         let top = match wish.top {
             0 => None,
-            most => Some(Top::open(root, most, sampler.forks(), since_boot_ns()).map_err(nothing)?),
+            most => Some(
+                Top::open(root, most, sampler.forks(), etude_clock::read(libc::CLOCK_BOOTTIME))
+                    .map_err(nothing)?,
+            ),
         };
         // To open all that took milliseconds, which are not of the first interval.
         let start_ns = monotonic_ns();
@@ -122,10 +125,10 @@ impl Monitor {
             walls: Walls::default(),
             samples: 0,
             read_ns: 0,
-            suspended_ns: since_boot_ns().saturating_sub(monotonic_ns()),
+            suspended_ns: etude_clock::read(libc::CLOCK_BOOTTIME).saturating_sub(monotonic_ns()),
         };
         if let Some(top) = &mut monitor.top {
-            top.list(monitor.sampler.forks(), since_boot_ns(), None);
+            top.list(monitor.sampler.forks(), etude_clock::read(libc::CLOCK_BOOTTIME), None);
         }
         Ok(monitor)
     }
@@ -156,12 +159,13 @@ impl Monitor {
     /// Reads all; the lines are what is to be written.
     fn sample(&mut self, ns: u64) {
         self.lines.clear();
-        let suspended_ns = since_boot_ns().saturating_sub(monotonic_ns());
+        let suspended_ns = etude_clock::read(libc::CLOCK_BOOTTIME).saturating_sub(monotonic_ns());
         if self.sampler.read() {
             self.columns();
         }
         let (forks, busy_s) = (self.sampler.forks(), self.sampler.busy_s());
-        let top = self.top.as_mut().map(|top| top.list(forks, since_boot_ns(), busy_s));
+        let top =
+            self.top.as_mut().map(|top| top.list(forks, etude_clock::read(libc::CLOCK_BOOTTIME), busy_s));
         self.said(ns);
         let slept_ns = suspended_ns.saturating_sub(self.suspended_ns);
         // The two clocks are not read at once: a little is that, and no sleep.
@@ -195,12 +199,4 @@ impl Monitor {
         let cost = Cost { cpu_ns, elapsed_ns, wall_ns_median, wall_ns_max };
         lines::end(&mut self.lines, monotonic_ns() - self.start_ns, self.samples, &cost);
     }
-}
-
-/// Time since boot, also while the machine was suspended, ns.
-fn since_boot_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the answer, and this clock always exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut time) };
-    time.tv_sec.cast_unsigned() * etude_clock::SECOND + time.tv_nsec.cast_unsigned()
 }

@@ -79,7 +79,7 @@ impl Processes {
             gone: Vec::new(),
             buffer: vec![0; 32 << 10],
             forks: None,
-            keepable: descriptors().saturating_sub(LEFT).min(MOST_KEPT),
+            keepable: (etude_launch::sys::most_open_files() as u64).saturating_sub(LEFT).min(MOST_KEPT),
             tick_ns: 1_000_000_000 / crate::machine::ticks_a_second(),
             looked: None,
         })
@@ -315,17 +315,4 @@ fn numbers(records: &[u8]) -> impl Iterator<Item = u32> {
     })
     .flatten()
     .filter_map(|pid| u32::try_from(pid).ok())
-}
-
-/// How many files may be open, after as many were asked for as are allowed.
-fn descriptors() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: calls with a valid place.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
-            return 0;
-        }
-        let raised = libc::rlimit { rlim_cur: limit.rlim_max, rlim_max: limit.rlim_max };
-        if libc::setrlimit(libc::RLIMIT_NOFILE, &raised) == 0 { raised.rlim_cur } else { limit.rlim_cur }
-    }
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use etude_launch::sys;
+
 /// What came first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Came {
@@ -47,20 +49,8 @@ impl Wait {
             if left_ns == 0 {
                 return Ok(Came::Time);
             }
-            let left = libc::timespec {
-                tv_sec: (left_ns / etude_clock::SECOND).cast_signed(),
-                tv_nsec: (left_ns % etude_clock::SECOND).cast_signed(),
-            };
-            let watched = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-            let mut fds = [watched(0), watched(self.signals.as_raw_fd())];
-            // SAFETY: two descriptors and a duration.
-            let ready = unsafe { libc::ppoll(fds.as_mut_ptr(), 2, &left, std::ptr::null()) };
-            if ready < 0 {
-                match io::Error::last_os_error() {
-                    error if error.kind() == io::ErrorKind::Interrupted => continue,
-                    error => return Err(error),
-                }
-            }
+            let mut fds = [sys::wanted(0), sys::wanted(self.signals.as_raw_fd())];
+            sys::poll(&mut fds, Some(left_ns))?;
             if fds[1].revents != 0 || fds[0].revents != 0 && input_ended() {
                 return Ok(Came::End);
             }

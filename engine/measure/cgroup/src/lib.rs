@@ -79,7 +79,7 @@ impl Reading {
     /// The two CPU times directly after one another.
     fn of(group: &dyn Group) -> Reading {
         let moved = group.moved_bytes();
-        Reading { own_cpu_ns: own_cpu_ns(), cpu_ns: group.cpu_ns(), moved }
+        Reading { own_cpu_ns: etude_clock::own_cpu_ns(), cpu_ns: group.cpu_ns(), moved }
     }
 }
 
@@ -214,14 +214,6 @@ pub fn check(name: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("cgroup: {name:?}: expected {PREFIX} and then up to 120 letters, digits, '-', '_' or '.'"))
-}
-
-/// CPU time of this process: the same source that the groups' CPU counters are fed from.
-fn own_cpu_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the answer.
-    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Makes a group's directory; one that an earlier engine of that name left behind is used again.

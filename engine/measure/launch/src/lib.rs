@@ -14,7 +14,6 @@ mod outcome;
 mod prepare;
 pub mod resolve;
 mod shared;
-mod single_worker;
 pub mod spawn;
 pub mod sys;
 pub mod time_of_day;

@@ -153,10 +153,7 @@ pub fn peak_memory_bytes() -> Option<u64> {
 
 /// Waits until a descriptor is ready or `timeout_ns` are over (None: for ever). An interruption is no error.
 pub fn poll(fds: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result<usize> {
-    let time = timeout_ns.map(|ns| libc::timespec {
-        tv_sec: (ns / crate::clock::SECOND).min(i32::MAX as u64) as libc::time_t,
-        tv_nsec: (ns % crate::clock::SECOND) as libc::c_long,
-    });
+    let time = timeout_ns.map(crate::clock::timespec);
     let pointer = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: `fds` and `time` live through the call; a null mask leaves the mask alone.
     let ready =
@@ -273,4 +270,13 @@ pub fn raise_open_files() -> Option<libc::rlimit> {
         let higher = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
         (libc::setrlimit(libc::RLIMIT_NOFILE, &higher) == 0).then_some(limit)
     }
+}
+
+/// As many open files as this process may have, after asking for all that are allowed.
+pub fn most_open_files() -> usize {
+    raise_open_files();
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid place for the answer.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
 }

@@ -9,11 +9,12 @@ use libc::c_int;
 
 use crate::capture::CHUNK_BYTES;
 use crate::kept_processes::Kept;
-use crate::outcome::{Orphans, Outcome, WorkerOutcome};
+use crate::live_worker::Live;
+use crate::outcome::{Orphans, Outcome, Status, WorkerOutcome};
 use crate::prepare::{Common, Options, Prepared, Ready};
 use crate::spawn::Stack;
 use crate::watch::{Control, Watch};
-use crate::{single_worker, sys, tree, workers};
+use crate::{clock, spawn, sys, tree, workers};
 
 /// More workers than this need more open files than some systems allow at first.
 const MANY_WORKERS: usize = 100;
@@ -67,7 +68,7 @@ impl Launcher {
         let mut watch = Watch::new(control, &mut self.kept, &mut self.buffer, &options, inside);
         let mut workers = match ready.as_mut_slice() {
             [one] if !options.told => {
-                vec![single_worker::run(one, options.inner, options.timeout_ns, &mut self.stack, &mut watch)]
+                vec![run_alone(one, options.inner, options.timeout_ns, &mut self.stack, &mut watch)]
             }
             many => workers::run(many, options.told, options.timeout_ns, &mut watch),
         };
@@ -137,4 +138,48 @@ fn not_started(prepared: &Prepared) -> Outcome {
         ..WorkerOutcome::default()
     };
     Outcome { workers: prepared.workers.iter().map(outcome).collect(), ..Outcome::default() }
+}
+
+/// Starts one worker at the cost of `posix_spawn`, `launches` times, one after the other. All but the last have to return 0 for
+/// the next to begin.
+fn run_alone(
+    worker: &mut Ready,
+    launches: u32,
+    timeout_ns: Option<u64>,
+    stack: &mut Stack,
+    watch: &mut Watch,
+) -> WorkerOutcome {
+    let mut outcome = WorkerOutcome::default();
+    let mut left = launches;
+    while left > 0 {
+        left -= 1;
+        worker.streams.rewind();
+        let now = clock::monotonic_ns();
+        let start = *outcome.start_ns.get_or_insert_with(|| {
+            watch.limit(timeout_ns.map(|timeout| now.saturating_add(timeout)));
+            now
+        });
+        // SAFETY: a Ready's plan points to what the Ready owns.
+        let started = match unsafe { spawn::spawn(&worker.plan, &worker.report, stack) } {
+            Ok(started) => started,
+            Err(error) => return refused(format!("no process could be started: {error}")),
+        };
+        let mut live = Live::new(started, outcome);
+        watch.wait(std::slice::from_mut(&mut live), &mut [&mut worker.streams], &[&worker.report]);
+        outcome = live.outcome;
+        if let Some(failure) = worker.report.failure() {
+            return refused(worker.explain(failure));
+        }
+        outcome.elapsed_ns = live.end_ns - start;
+        if outcome.status != Some(Status::Exited(0)) || watch.is_ending() {
+            break;
+        }
+    }
+    outcome.cancelled |= left > 0 && outcome.status == Some(Status::Exited(0)) && !outcome.timed_out;
+    outcome
+}
+
+/// A worker that could not be started has no times and no status, only the reason.
+fn refused(error: String) -> WorkerOutcome {
+    WorkerOutcome { error: Some(error), ..WorkerOutcome::default() }
 }

@@ -6,7 +6,6 @@ mod hello;
 mod input;
 mod journal;
 mod meters;
-mod output;
 mod processes;
 mod rows;
 mod run;
@@ -20,8 +19,7 @@ use etude_protocol::{Reply, Request};
 
 use input::Input;
 use meters::Meters;
-use output::Output;
-use run::Engine;
+use run::{Engine, Output};
 
 /// Answers requests from standard input until it is closed or a signal asks for the end.
 ///

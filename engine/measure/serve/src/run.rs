@@ -1,7 +1,9 @@
 //! One launch request: one trial, or many.
 
-use std::io;
-use std::os::fd::RawFd;
+use std::fs::File;
+use std::io::{self, Write};
+use std::mem::ManuallyDrop;
+use std::os::fd::{FromRawFd, RawFd};
 use std::time::{Duration, Instant};
 
 use etude_launch::{Control, Launcher, Options, Prepared, clock};
@@ -10,7 +12,6 @@ use etude_protocol::{Barrier, Launch, Leftovers, Line, Release, Repeat, Reply, R
 use crate::input::Input;
 use crate::journal::Journal;
 use crate::meters::Meters;
-use crate::output::Output;
 use crate::rows;
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
@@ -134,6 +135,28 @@ impl Control for Requester<'_> {
 
     fn take_release(&mut self) -> Option<u64> {
         self.input.take_release(self.id)
+    }
+}
+
+/// The engine's standard output, without the standard library's line buffer.
+pub(crate) struct Output {
+    stdout: ManuallyDrop<File>,
+    line: Vec<u8>,
+}
+
+impl Output {
+    pub fn new() -> Output {
+        // SAFETY: descriptor 1 is open from the start of a Rust program, and ManuallyDrop leaves it so.
+        let stdout = ManuallyDrop::new(unsafe { File::from_raw_fd(1) });
+        Output { stdout, line: Vec::new() }
+    }
+
+    /// Sends one line.
+    pub fn send(&mut self, reply: &Reply) -> io::Result<()> {
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, reply)?;
+        self.line.push(b'\n');
+        self.stdout.write_all(&self.line)
     }
 }
 

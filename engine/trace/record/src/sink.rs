@@ -143,7 +143,7 @@ impl File {
             threads: self.summary.threads,
             dropped: self.summary.dropped,
             end_ns,
-            recorder_cpu_s: cpu_s(),
+            recorder_cpu_s: Some(etude_clock::seconds(etude_clock::own_cpu_ns())),
             clock_error_ns: self.calibration.error_ns(),
             notes,
             ..Footer::default()
@@ -384,14 +384,6 @@ fn with_again(mut counts: BTreeMap<String, u64>, again: Counts) -> BTreeMap<Stri
         }
     }
     counts
-}
-
-/// CPU time of this process, s.
-pub fn cpu_s() -> Option<f64> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a valid place for the answer.
-    let read = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
-    (read == 0).then_some(time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9)
 }
 
 #[cfg(test)]

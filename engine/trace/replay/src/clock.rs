@@ -8,10 +8,7 @@ const AWAKE_NS: i64 = 60_000;
 /// `CLOCK_MONOTONIC`, ns.
 #[inline]
 pub fn now_ns() -> i64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a valid place for the answer.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
+    etude_clock::monotonic_ns().cast_signed()
 }
 
 /// What asking for the time takes, ns: so much too long does everything look between two questions. The least of many,
@@ -25,24 +22,14 @@ pub fn cost_ns() -> i64 {
 pub fn wait_until(target: i64) {
     let mut now = now_ns();
     if target.saturating_sub(now) > 2 * AWAKE_NS {
-        let wake = target - AWAKE_NS;
-        let time = libc::timespec { tv_sec: wake / 1_000_000_000, tv_nsec: wake % 1_000_000_000 };
-        // SAFETY: a valid time; a signal may end it early, which spinning makes good.
-        unsafe {
-            libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &time, std::ptr::null_mut())
-        };
+        // A signal may end it early, which spinning makes good.
+        etude_clock::sleep_until((target - AWAKE_NS).cast_unsigned());
         now = now_ns();
     }
     while now < target {
         std::hint::spin_loop();
         now = now_ns();
     }
-}
-
-/// Lets this thread sleep without slack, so as exactly as it may.
-pub fn without_slack() {
-    // SAFETY: plain values.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
 }
 
 /// Puts this thread into a scheduling class; whether that is allowed.

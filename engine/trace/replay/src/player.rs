@@ -7,7 +7,7 @@ use etude_calls::Moves;
 use etude_trace::{Event, Policy, Scheduling};
 
 use crate::children::Children;
-use crate::clock::{cost_ns, now_ns, schedule, wait_until, without_slack};
+use crate::clock::{cost_ns, now_ns, schedule, wait_until};
 use crate::feed::Feed;
 use crate::perform::{Made, Performer, is_done_later, is_same};
 use crate::requests::{Finished, Place};
@@ -156,7 +156,7 @@ impl Player {
     /// Plays all of it; what went wrong is known to all then.
     pub fn run(mut self) {
         self.lane().pid.store(std::process::id(), Ordering::Relaxed);
-        without_slack();
+        etude_clock::without_slack();
         self.schedule();
         match self.play_all() {
             Ok(()) => {}

@@ -19,6 +19,7 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
+use etude_launch::sys;
 use etude_options::Failed;
 
 use crate::exit::{machine, signals};
@@ -31,7 +32,6 @@ use crate::files::paths::Paths;
 use crate::files::ring::Ring;
 use crate::options::named_workload::Chosen;
 use crate::options::{FilesAsked, Format, Way};
-use crate::poller::raise_open_files;
 use crate::report::summary::{About, Summary};
 use crate::run::client::Client;
 use crate::run::plan::Plan;
@@ -73,7 +73,7 @@ fn ready(asked: &FilesAsked, chosen: &Chosen, plan: &Plan) -> Result<Place, Fail
     let root = root_of(asked, chosen);
     let data = Data::new(chosen.seed);
     populate::populate(&root, &chosen.set, &data)?;
-    let room = raise_open_files().saturating_sub(OTHERS + plan.outstanding);
+    let room = sys::most_open_files().saturating_sub(OTHERS + plan.outstanding);
     let opened = File::open(&root).map_err(|error| (format!("{}: {error}", root.display()), 5))?;
     let paths = Paths::of(&chosen.set);
     let handles = Handles::new(paths.files(), room.clamp(1, MOST_HANDLES));

@@ -57,8 +57,7 @@ impl Ring {
     /// # Errors
     /// The kernel has no io_uring, or does not allow it.
     pub fn new(place: Place, stream: Stream, numbers: Numbers, outstanding: usize) -> io::Result<Ring> {
-        // SAFETY: takes integers only; the kernel would let every timer of this thread be late by 50 µs.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        etude_clock::without_slack();
         let entries = outstanding.next_power_of_two().clamp(8, MOST_ENTRIES) as u32;
         let ring = IoUring::builder().setup_cqsize(entries * 2).build(entries)?;
         if !ring.params().is_feature_ext_arg() {

@@ -1,9 +1,8 @@
 //! Waiting for an instant, in the way that was asked for.
 
-use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use etude_clock::{SECOND, monotonic_ns};
+use etude_clock::{monotonic_ns, sleep_until, without_slack};
 
 use crate::files::quantile::Quantile;
 use crate::run::plan::Wait;
@@ -29,8 +28,7 @@ pub(crate) struct Waiter {
 impl Waiter {
     /// For the thread that calls: its timers are exact from here on.
     pub fn new(wait: Wait) -> Waiter {
-        // SAFETY: takes integers only. The kernel lets every timer of a thread be late by 50 µs unless it is told not to.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        without_slack();
         Waiter { wait, late: Quantile::new(FIRST_NS), spun_ns: 0 }
     }
 
@@ -44,6 +42,7 @@ impl Waiter {
         };
         let wake_ns = instant_ns.saturating_sub(spin_ns);
         if wake_ns > now + LEAST_SLEEP_NS {
+            // An early end, by a signal, is made up for by spinning.
             sleep_until(wake_ns);
             now = monotonic_ns();
             self.late.see(now.saturating_sub(wake_ns).max(1) as f64);
@@ -56,15 +55,6 @@ impl Waiter {
         self.spun_ns += now - since;
         now
     }
-}
-
-fn sleep_until(instant_ns: u64) {
-    let time = libc::timespec {
-        tv_sec: (instant_ns / SECOND) as libc::time_t,
-        tv_nsec: (instant_ns % SECOND) as libc::c_long,
-    };
-    // SAFETY: `time` lives through the call. An early end, by a signal, is made up for by spinning.
-    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &time, ptr::null_mut()) };
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use clap::Parser;
 use etude_clock::{SECOND, monotonic_ns};
+use etude_launch::sys;
 use etude_options::Failed;
 use etude_options::values;
 use serde_json::json;
@@ -18,7 +19,6 @@ use crate::exit::{machine, signals};
 use crate::known_server::mmc_queue::Station;
 use crate::known_server::server::Server;
 use crate::known_server::stalls::Stalls;
-use crate::poller::raise_open_files;
 use crate::run::distribution::{Law, Services};
 
 /// Shorter services would drown in what timers and sockets are late by.
@@ -74,7 +74,7 @@ fn known_server(options: Options) -> Result<u8, Failed> {
     let Options { workers, law, mean_ms, listen, queue, seed, until_eof, .. } = options;
     let stall = stall(options.stall, options.every).map_err(|why| etude_options::usage(PROGRAM, why))?;
     let signals = signals()?;
-    raise_open_files();
+    sys::raise_open_files();
     let refused = |error: io::Error| (format!("--listen {listen}: {error}; name another address"), 5);
     let listener = TcpListener::bind(listen).map_err(refused)?;
     let port = listener.local_addr().map_err(refused)?.port();

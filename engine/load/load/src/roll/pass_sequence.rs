@@ -1,6 +1,6 @@
 //! One pass after the other, without a gap in the schedule, and what came of them, window by window.
 
-use etude_clock::{monotonic_ns, own_cpu_ns};
+use etude_clock::{monotonic_ns, own_cpu_ns, timeval_ns};
 use etude_launch::sys;
 use etude_options::Failed;
 use etude_replay::{Ended, Offered, Pass, Played, Refused};
@@ -103,9 +103,8 @@ impl Generator for Course<'_> {
     /// Of this process and those that play.
     fn cpu_ns(&self) -> u64 {
         let usage = sys::usage_of(libc::RUSAGE_CHILDREN);
-        let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
         let alive: u64 = self.under_way.iter().map(Pass::cpu_ns).sum();
-        own_cpu_ns() + ns(usage.ru_utime) + ns(usage.ru_stime) + alive
+        own_cpu_ns() + timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime) + alive
     }
 
     fn busy(&self, _used_ns: u64, _span_ns: f64) -> f64 {

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use etude_clock::{monotonic_ns, own_cpu_ns};
+use etude_clock::{monotonic_ns, own_cpu_ns, without_slack};
 use etude_options::Failed;
 
 use crate::exit::machine;
@@ -54,7 +54,7 @@ impl<T: Target> Generator for Client<'_, T> {
     }
 
     fn begin(&mut self) -> Result<u64, Failed> {
-        wake_in_time();
+        without_slack();
         let start_ns = monotonic_ns();
         self.wanted_ns = wanted_ns();
         self.began_ns = start_ns + self.plan.warm_up_ns;
@@ -257,12 +257,6 @@ impl<'a, T: Target> Client<'a, T> {
         let fresh = Box::new(Tally::new(self.target.kinds().len()));
         std::mem::replace(&mut self.tally, fresh)
     }
-}
-
-/// The kernel lets each sleep of a thread last up to 50 µs longer unless it is told not to (prctl(2), PR_SET_TIMERSLACK).
-fn wake_in_time() {
-    // SAFETY: no pointers; it is about this thread alone.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::queue::words;
 use crate::rewrite::ptrace_stops::RESTARTS;
 use crate::rewrite::remote::Pid;
 use crate::rewrite::rings::Counters;
-use crate::sink::{Compared, Summary, cpu_s, named};
+use crate::sink::{Compared, Summary, named};
 
 /// Events of one thread that are written together.
 const TOGETHER: usize = 8192;
@@ -340,7 +340,7 @@ impl Store {
             threads: self.next.1,
             dropped: self.summary.dropped,
             end_ns: now.saturating_sub(self.zero),
-            recorder_cpu_s: cpu_s(),
+            recorder_cpu_s: Some(etude_clock::seconds(etude_clock::own_cpu_ns())),
             notes,
             ..Footer::default()
         };

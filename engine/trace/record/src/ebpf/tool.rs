@@ -66,10 +66,7 @@ impl Clocks {
     }
 
     pub fn now(self) -> u64 {
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: a valid place for the answer.
-        unsafe { libc::clock_gettime(self.0, &mut time) };
-        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+        etude_clock::read(self.0)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use etude_clock::monotonic_ns;
+
 /// Which clock stamps the calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
@@ -90,11 +92,7 @@ impl Calibration {
     /// Time of day at the beginning, UTC, RFC 3339.
     pub fn start(&self) -> String {
         let ago = self.origin().now_ns();
-        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: a valid place for the answer.
-        unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut now) };
-        let ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64 - ago;
-        day_and_time(ns)
+        day_and_time(etude_clock::realtime_ns() - ago)
     }
 
     /// Nanoseconds of a tick.
@@ -133,13 +131,6 @@ pub fn ticks(clock: Clock) -> u64 {
         Clock::Tsc => unreachable!("no such clock is chosen here"),
         Clock::Vdso => monotonic_ns(),
     }
-}
-
-fn monotonic_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a valid place for the answer.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// `2026-01-31T12:00:00.000000000Z` from nanoseconds since the epoch.
