@@ -36,7 +36,7 @@ UNLIKE = (
 INTRODUCTION = """## 2. Ratios, stopped by RatioPrecision
 
 Two tests run in blocks of one trial each, in random order; the first block is excluded, at least 10
-and at most 50 are kept; the rule stops when the half width of the logarithm of the ratio of means is below
+and at most 50 are kept; the rule stops when the margin of error of the logarithm of the ratio of means is below
 log(1 + target). Noise and machine act on every trial; a machine keeps its pace per trial for as long as
 the rule goes on.
 """

@@ -48,12 +48,13 @@ LONGEST_S = 2400.0
 EXPLAINED = f"""\
 A simulated trial costs its run and {FIXED_COST_S:g} s; loads are {TASK.lowest:g} to {TASK.highest:g} requests a second,
 and the limit is a mean response of 40 ms (c 95 %, a 90 %, s 10 %, runs of {TASK.runlength_s:g} s, step {TASK.step:g}).
-A surface has 32 cells, disks × nfsds, but for *cached* (300) and *batches* (180), of which the *adaptive* plan chooses
-those that can be paid for. *+seed*: a search begins at the peak of the nearest cell, *ours* at what the surrogate
-predicts. *ours+skip* leaves out cells that are predicted within 10 % with 90 % confidence; they count by their
-predictions. In Figure 9 accuracy a is that of the response for binsearch, and for *ours*, which promises the rate,
-that of the rate (within 1 - a). In Figure 10 *ours+region* promises a response within s of the limit; *ours* does not
-depend on s. All of it is simulation: cells differ from a smooth law by normal noise, and nothing drifts or fails."""
+A surface has 32 configurations, disks × nfsds, but for *cached* (300) and *batches* (180), of which the *adaptive*
+plan chooses those that can be paid for. *+seed*: a search begins at the peak of the nearest configuration, *ours* at
+what the surrogate predicts. *ours+skip* leaves out configurations that are predicted within 10 % with 90 % confidence;
+they count by their predictions. In Figure 9 accuracy a is that of the response for binsearch, and for *ours*, which
+promises the rate, that of the rate (within 1 - a). In Figure 10 *ours+region* promises a response within s of the
+limit; *ours* does not depend on s. All of it is simulation: configurations differ from a smooth law by normal noise;
+nothing drifts."""
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,9 @@ def reached(every: Everything) -> list[Row]:
     if all((MLRSEARCH, name) in whole for name in surfaces):
         cost = hours(whole, OURS, surfaces) / hours(whole, MLRSEARCH, surfaces)
         said = f"{cost:.3f} ×"
-        rows.append(Row("benchmarking hours, every cell", "MLRsearch, 5 %", said, "≤ 0.333 ×", cost <= 1 / 3))
+        rows.append(
+            Row("benchmarking hours, every configuration", "MLRsearch, 5 %", said, "≤ 0.333 ×", cost <= 1 / 3)
+        )
     rows += [as_measured(whole, name) for name in REFERENCE if (OURS, name) in whole]
     rows += on_larger(every.affordable)
     return [*rows, decisions(whole)]
@@ -99,10 +101,10 @@ def mapped_whole(found: Maps, surfaces: Sequence[str]) -> list[Row]:
         cost = hours(found, mapper, surfaces) / hours(found, PEER, surfaces)
         worst, surface = min((right(found[mapper, name]), name) for name in surfaces)
         said = f"{worst:.1f} % ({surface})"
-        name = "every cell" if mapper == OURS else "with predicted cells"
+        name = "every configuration" if mapper == OURS else "with predicted configurations"
         rows += [
             Row(f"benchmarking hours, {name}", PEER, f"{cost:.3f} ×", f"≤ {limit:.2f} ×", cost <= limit),
-            Row(f"cells within 10 %, {name}, worst surface", "–", said, "≥ 95 %", worst >= 95),
+            Row(f"configurations within 10 %, {name}, worst surface", "–", said, "≥ 95 %", worst >= 95),
         ]
     rows += [_coverage(found, [name], name) for name in surfaces]
     return [*rows, _coverage(found, surfaces, "all together")]
@@ -112,9 +114,9 @@ def _coverage(found: Maps, surfaces: Sequence[str], name: str) -> Row:
     together = [each for surface in surfaces for each in found[SKIP, surface]]
     share = covered(together)
     count = sum(len(each.predicted) for each in together)
-    said = "no cell" if math.isnan(share) else f"{share:.1f} % of {count}"
+    said = "no configuration" if math.isnan(share) else f"{share:.1f} % of {count}"
     good = None if math.isnan(share) else share >= 95
-    return Row(f"predicted cells whose interval holds the peak: {name}", "–", said, "≥ 95 %", good)
+    return Row(f"predicted configurations whose interval holds the peak: {name}", "–", said, "≥ 95 %", good)
 
 
 def as_measured(found: Maps, surface: str) -> Row:
@@ -123,7 +125,7 @@ def as_measured(found: Maps, surface: str) -> Row:
     papers = PAPERS_FITS.get(surface)
     said = " / ".join(f"{value:.1f}" for value in values)
     told = "–" if papers is None else f"the paper: {' / '.join(f'{x:g}' for x in papers)} %"
-    name = f"{surface}: error from {' / '.join(map(str, FIRST_SAMPLES))} cells as our searches measure them"
+    name = f"{surface}: error from {' / '.join(map(str, FIRST_SAMPLES))} configurations as our searches measure them"
     return shown(name, told, f"{said} %")
 
 
@@ -136,10 +138,10 @@ def on_larger(found: Maps) -> list[Row]:
         maps = found[OURS, surface]
         cost = hours(found, OURS, [surface]) / hours(found, PEER, [surface])
         count = len(maps[0].errors)
-        name = f"{surface}: benchmarking hours of {count} of {len(maps[0].every)} cells"
-        rows.append(Row(name, f"{PEER}, the same cells", f"{cost:.3f} ×", "≤ 0.15 ×", cost <= 0.15))
-        rows.append(shown(f"{surface}: all cells within 10 %", "–", f"{right(maps):.1f} %"))
-        what = f"{surface}: predicted cells whose interval holds the peak"
+        name = f"{surface}: benchmarking hours of {count} of {len(maps[0].every)} configurations"
+        rows.append(Row(name, f"{PEER}, the same configurations", f"{cost:.3f} ×", "≤ 0.15 ×", cost <= 0.15))
+        rows.append(shown(f"{surface}: all configurations within 10 %", "–", f"{right(maps):.1f} %"))
+        what = f"{surface}: predicted configurations whose interval holds the peak"
         rows.append(shown(what, "–", f"{covered(maps):.1f} %"))
     return rows
 
@@ -148,7 +150,7 @@ def decisions(found: Maps) -> Row:
     """How long the choice of a cell takes."""
     took = [s for (mapper, _), of in found.items() if mapper == SKIP for each in of for s in each.decisions_s]
     said = f"at most {max(took):.2f} s" if took else "–"
-    return shown("choice of a cell of 32", "–", said)
+    return shown("choice of a configuration of 32", "–", said)
 
 
 def tables(every: Everything) -> list[str]:
@@ -162,8 +164,14 @@ def tables(every: Everything) -> list[str]:
         ("Benchmarking hours of a map", whole, surfaces, mean_hours, 1),
         ("Cells within 10 % of the true peak, %", whole, surfaces, right, 1),
         ("Cells predicted, % of all", ours, surfaces, predicted, 0),
-        ("Predicted cells whose interval holds the true peak, %", ours, surfaces, covered, 1),
-        ("Benchmarking hours of the cells that can be paid for", every.affordable, larger, mean_hours, 1),
+        ("Predicted configurations whose interval holds the true peak, %", ours, surfaces, covered, 1),
+        (
+            "Benchmarking hours of the configurations that can be paid for",
+            every.affordable,
+            larger,
+            mean_hours,
+            1,
+        ),
     ):
         lines += by_surface(title, found, some, of, digits)
     lines += figure_8(whole, surfaces)

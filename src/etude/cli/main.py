@@ -184,7 +184,7 @@ def _going_on(error: EtudeError) -> str:
         from etude.results.reader import read_experiment
 
         with suppress(EtudeError):
-            return f"{error}; go on with: {resume_command(read_experiment(error.results), error.results)}"
+            return f"{error}; resume with: {resume_command(read_experiment(error.results), error.results)}"
     return str(error)
 
 

@@ -231,7 +231,7 @@ def check_resumes(
     if document["plan"].get("kind") != kind:
         what = "a script" if kind else "etude bench"
         raise InputError(
-            f"{directory}: holds no results of {what}; go on with: {resume_command(document, directory)}"
+            f"{directory}: holds no results of {what}; resume with: {resume_command(document, directory)}"
         )
 
 

@@ -94,7 +94,7 @@ def _rule(
         raise UsageError(f"--max-trials {maximum}: is below --min-trials {minimum}")
     if not 0 < wanted < 1:
         raise UsageError(
-            f"--precision {wanted:g}: expected a relative half width between 0 and 1, such as 0.02 or 2%"
+            f"--precision {wanted:g}: expected a relative margin of error between 0 and 1, such as 0.02 or 2%"
         )
     if not budget_s > 0:
         raise UsageError(f"--time {budget_s:g}: expected seconds above 0")

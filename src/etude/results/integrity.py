@@ -41,7 +41,7 @@ def repeated_rows(
             )
         if row.sitting not in sessions:
             raise InputError(
-                f"{file}:{number}: is of session {row.sitting}, which experiment.json does not hold; restore both "
+                f"{file}:{number}: is of session {row.sitting}, which is not in experiment.json; restore both "
                 f"from one copy"
             )
         trials.setdefault(row.trial, []).append(number - 1)

@@ -160,7 +160,7 @@ def _weighted(
     if kind != "rate":
         raise MeanRefused(f"weights are for rates, not for a {kind}: {REASONS[kind]}")
     if weights is None or weighted_by not in get_args(WeightedBy):
-        raise ValueError("weights of rates need to be said to be those by time or by work")
+        raise ValueError("weights of rates need a kind: by time or by work")
     fits: Mean = "arithmetic" if weighted_by == "time" else "harmonic"
     if which is not None and which != fits:
         raise MeanRefused(

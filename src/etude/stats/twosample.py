@@ -123,7 +123,9 @@ def ratio_of_means(first: Sample, second: Sample, *, confidence: float = 0.95) -
     t = t_quantile(confidence, welch_degrees(a, scaled)) if a.deviation or b.deviation else 0.0
     doubt = (t * (b.standard_error / b.mean)) ** 2
     if doubt >= 1.0:
-        raise ValueError("the mean that is divided by cannot be told from zero: no ratio has an interval")
+        raise ValueError(
+            "the mean of the baseline is not distinguishable from zero: the ratio has no interval"
+        )
     half = t * math.hypot(
         a.standard_error / b.mean * math.sqrt(1.0 - doubt), ratio * b.standard_error / b.mean
     )

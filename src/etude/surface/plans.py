@@ -33,7 +33,7 @@ def d_optimal(
     """
     cells = [cell for cell in space if cell not in set(fixed)]
     if not 0 <= count <= len(cells):
-        raise ValueError(f"{count} cells beside {len(fixed)} fixed ones: the space has {space.size}")
+        raise ValueError(f"{count} configurations beside {len(fixed)} fixed ones: the space has {space.size}")
     rows = terms(space, cells)
     base = _information(terms(space, fixed))
     generator = np.random.default_rng(seed)
@@ -138,7 +138,7 @@ def one_factor(space: Space, base: Configuration) -> tuple[Configuration, ...]:
     space."""
     cells = set(space)
     if base not in cells:
-        raise ValueError(f"{base} is no cell of the space")
+        raise ValueError(f"{base} is no configuration of the space")
     varied = [
         (*base[:at], level, *base[at + 1 :])
         for at, factor in enumerate(space.factors)
@@ -166,7 +166,7 @@ def next_sample(
     taken = {*known.cells, *pending, *tried}
     cells = [cell for cell in (space if left is None else left) if cell not in taken]
     if not cells:
-        raise ValueError("all cells are measured")
+        raise ValueError("all configurations are measured")
     if fit is None or len(taken) < START:
         return farthest_configuration(space, taken)
     if not isinstance(fit, CovarianceFit):

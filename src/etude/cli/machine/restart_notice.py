@@ -18,12 +18,18 @@ def restart_now(entry: str, complain: Callable[[EtudeError], int]) -> int:
     from etude.machine.boot import record, restart
 
     into = f" into {entry}" if entry else ""
-    print(f"etude: restarting the machine{into}; it goes on after the boot", file=sys.stderr, flush=True)
+    print(
+        f"etude: restarting the machine{into}; the experiment resumes after the boot",
+        file=sys.stderr,
+        flush=True,
+    )
     try:
         restart.restart(entry or None)
     except EtudeError as error:
         go_on = shlex.join(["etude", *record.load().words])
         record.forget()
-        return complain(MachineRefuses(f"{error}; see to that, then go on with: {go_on}"))
+        return complain(MachineRefuses(f"{error}; correct that, then resume with: {go_on}"))
     time.sleep(PATIENCE_S)
-    return complain(MachineRefuses(f"the machine did not restart within {PATIENCE_S:g} s; see to that"))
+    return complain(
+        MachineRefuses(f"the machine did not restart within {PATIENCE_S:g} s; restart it by hand")
+    )

@@ -124,4 +124,4 @@ def should_retry(part: Part, ended: JobEnd) -> bool:
     status = f" (exit status {ended.code})" if ended.code else ""
     output = part.place / OUTPUT
     said = f": {output}" if output.exists() else ""
-    raise MachineRefuses(f"{where}: {ended.how}{status}: {ended.why or 'see what it said'}{said}")
+    raise MachineRefuses(f"{where}: {ended.how}{status}: {ended.why or 'see its output'}{said}")

@@ -126,7 +126,7 @@ class EngineOnlyPool:
             return None
         if code == 0:
             return self._ended(id, "done", code, "")
-        why = f"exit status {code}: {last_line(held.job.place) or 'it said nothing'}"
+        why = f"exit status {code}: {last_line(held.job.place) or 'it printed nothing'}"
         if held.lost_s is None and self._answers(id, held.node):
             return self._ended(id, "failed", code, why)
         # The engine's loss is seen at once; the scheduler reports why its node is gone some time later.

@@ -180,7 +180,9 @@ class StagedPool:
             self._on(id, away, f"rm -rf {place}")
         self._nodes.cancel(id)
         status = int(code) if code.isdigit() else None
-        why = "" if status == 0 else f"exit status {code}: {last_line(away.job.place) or 'it said nothing'}"
+        why = (
+            "" if status == 0 else f"exit status {code}: {last_line(away.job.place) or 'it printed nothing'}"
+        )
         how: How = "done" if status == 0 else "failed"
         ended_s = self.clock_s()
         return JobEnd(id, how, status, (away.node,), why, away.submitted_s, away.began_s, ended_s)

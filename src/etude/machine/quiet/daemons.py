@@ -86,4 +86,4 @@ def put(machine: Machine, item: str, value: str) -> None:
         return
     machine.signal(int(number), signal.SIGSTOP if value == "frozen" else signal.SIGCONT)
     if not wait_until(FREEZE_S, lambda: read(machine, item) in (value, None)):
-        raise MachineRefuses(f"process {number} does not stop, or does not go on: it waits for a device")
+        raise MachineRefuses(f"process {number} does not stop, or does not continue: it waits for a device")

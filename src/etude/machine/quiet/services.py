@@ -52,12 +52,12 @@ class Services(Daemons):
 
 class Ssh(Daemons):
     name = "ssh"
-    meaning = "Nobody comes in over ssh, and nobody tries passwords. Not while somebody is logged in over it."
+    meaning = "No logins over ssh, and no password guessing. Refused while a user is logged in over ssh."
     usual = False
 
     def changes(self, machine: Machine, asked: Request) -> list[Change]:
         if session := self._session(machine):
-            raise Unavailable(f"somebody is logged in over it (process {session})")
+            raise Unavailable(f"a user is logged in over it (process {session})")
         if not machine.systemd:
             return daemons.freeze(machine, {"sshd"})
         names = {"ssh.service", "sshd.service", "ssh.socket", "sshd.socket"}
@@ -84,7 +84,7 @@ class Logins(Operation):
     """The file is in /run where that is cleared by a restart: nobody is locked out for longer."""
 
     name = "logins"
-    meaning = "Nobody but root logs in: pam_nologin refuses, and shows why."
+    meaning = "Only root can log in: pam_nologin refuses others, and shows why."
     usual = False
 
     def changes(self, machine: Machine, asked: Request) -> list[Change]:

@@ -74,7 +74,7 @@ def begin(command: str, place: Path, into: Path | None = None) -> Command:
         if place.is_dir():
             raise
         raise CommandFailed(
-            f"{place}: is gone: a command of the harness, or somebody else, has removed its {{place}}"
+            f"{place}: is gone: a command of the harness, or another process, has removed its {{place}}"
         ) from None
     assert process.stdout is not None
     os.set_blocking(process.stdout.fileno(), False)
@@ -152,7 +152,7 @@ def _waited_s(pid: int) -> float:
 def last_line(command: Command | None) -> str:
     """Last non-empty line of a command's output."""
     if command is None:
-        return "it said nothing"
+        return "it printed nothing"
     for _ in error_text(command, 0.05) if not command.process.stdout.closed else ():  # type: ignore[union-attr]
         pass
     return tail(command.output)
@@ -161,4 +161,4 @@ def last_line(command: Command | None) -> str:
 def tail(output: bytes | bytearray) -> str:
     """Last non-empty line."""
     kept = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
-    return kept[-1][:160] if kept else "it said nothing"
+    return kept[-1][:160] if kept else "it printed nothing"

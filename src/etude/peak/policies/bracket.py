@@ -205,7 +205,7 @@ def _blind(task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
         )
     if sum(trial.load == last.load for trial in trials) < MOST_BLIND:
         return TrialRequest(last.load, task.runlength_s, "once more")
-    why = "no trial tells anything of the server"
+    why = "no trial shows anything about the server"
     return Answer(None, 0.0, math.inf, 0.0, False, why, diagnostics.findings(task, trials))
 
 

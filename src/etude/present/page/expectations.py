@@ -15,7 +15,7 @@ from etude.present.page.gather import Gathered
 from etude.present.sentences import comparison as text
 from etude.present.sentences.bounds import answer_reason
 
-MET, NOT_MET, OPEN, TO_BE_JUDGED = "met", "not met", "cannot be told", "to be judged"
+MET, NOT_MET, OPEN, TO_BE_JUDGED = "met", "not met", "undecided", "to be judged"
 """Outcomes of an expectation; the last is for one in plain words, which a reader judges."""
 
 
@@ -29,7 +29,7 @@ class Expectation:
     result: str
     """The test's numbers, in a line."""
     met: str
-    """One of `met`, `not met`, `cannot be told`, `to be judged`; empty where nothing was expected."""
+    """One of `met`, `not met`, `undecided`, `to be judged`; empty where nothing was expected."""
     why: str
     """Evidence for the outcome; empty where a reader judges."""
 

@@ -24,7 +24,7 @@ def profile_blocks(profile: Profile, top: int, *, figure: str | None, said: Sequ
     """A profile with `top` rows in each table. figure: where it was drawn; said: notes on that."""
     trace = profile.trace
     if trace.partial:
-        yield Sentence(f"! The trace is {trace.partial}: this is what stands before that", "warning")
+        yield Sentence(f"! The trace is {trace.partial}: only the part before that is shown", "warning")
     for line in profile.missing:
         yield Sentence(f"! Not in the trace: {line}", "warning")
     for line in profile.notes:
