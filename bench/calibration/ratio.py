@@ -38,7 +38,7 @@ UNLIKE = (
 INTRODUCTION = """## 2. Ratios, stopped by RatioPrecision
 
 Two tests run in blocks of one trial each, in random order; the first block is excluded, at least 10
-and at most 50 are kept; the rule stops when the half width of the logarithm of the ratio of means is below
+and at most 50 are kept; the rule stops when the margin of error of the logarithm of the ratio of means is below
 log(1 + target). Noise and machine act on every trial; a machine keeps its pace per trial for as long as
 the rule goes on.
 """
@@ -235,8 +235,8 @@ NORMAL_CVS = (0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.10, 0.12, 0.15,
 
 MEANS = """## 1. The mean, stopped by MeanPrecision
 
-The first trial is excluded, at least 10 and at most 50 are kept, the aim is a half width below 5 % of
-the mean at 95 %. Coverage in % (kept trials on average). "plain" is the rule with factor 1.00, "rule"
+The first trial is excluded, at least 10 and at most 50 are kept, the aim is a margin of error below 5 % of
+the mean at 95 %. Coverage in % (included trials on average). "plain" is the rule with factor 1.00, "rule"
 with the factor of the code, "rule, n_eff-1" the same with n_eff-1 instead of n-1 degrees of freedom.
 "unfinished" is the share that reached 50 trials. "median" is what the order-statistic interval of the
 median covers in the first 4000 of the same stopped series, in brackets the share of those that are worth

@@ -82,7 +82,7 @@ def pool_surface(maps: int) -> list[Row]:
         some = [each for each in asked if each.cells == cells]
         of = {name: [each for each in some if each.surface == name] for name in surfaces}
         rows.append(_judged(cells, some, found))
-        rows += [_row(f"{name}, {cells} cells", each, found) for name, each in of.items()]
+        rows += [_row(f"{name}, {cells} configurations", each, found) for name, each in of.items()]
     return rows
 
 
@@ -91,11 +91,11 @@ def _mapped(asked: Asked) -> tuple[Asked, Made]:
 
 
 def _judged(cells: int, asked: Sequence[Asked], found: dict[Asked, Made]) -> Row:
-    row = _row(f"{cells} cells over {NODES} nodes, all surfaces", asked, found)
+    row = _row(f"{cells} configurations over {NODES} nodes, all surfaces", asked, found)
     reached = fmean(_efficiencies(asked, found, aware=True)) >= REACH[cells]
     chosen = [each for each in asked if each.surface != "DB_TP"]
     reached &= _error(chosen, found, NODES, True) <= WORSE * _error(chosen, found, 1, True)
-    limit = f"mean ≥ {REACH[cells]:g}, error ≤ {WORSE:g} × where cells are chosen"
+    limit = f"mean ≥ {REACH[cells]:g}, error ≤ {WORSE:g} × where configurations are chosen"
     return replace(row, reach=limit, reached=reached)
 
 
@@ -155,7 +155,7 @@ def chosen(
         return decide(space, rules, samples, under_way)
     tried = len(samples) + len(under_way)
     if tried >= (rules.count or space.size):
-        return Wait("no more cells")
+        return Wait("no more configurations")
     apart = Space(space.factors, space.without.union(under_way))
     return decide(apart, replace(rules, count=None) if rules.plan == "full" else rules, samples)
 

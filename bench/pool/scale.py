@@ -115,7 +115,7 @@ def row(cost: Cost) -> Row:
     )
     judged = cost.samples >= 20 * cost.nodes
     reach = f"≥ {100 * REACH:.0f} %" if judged else "–"
-    what = f"{cost.samples} cells over {cost.nodes} node{'s' if cost.nodes > 1 else ''}"
+    what = f"{cost.samples} configurations over {cost.nodes} node{'s' if cost.nodes > 1 else ''}"
     return Row(what, "work / nodes", said, reach, cost.efficiency >= REACH if judged else None)
 
 

@@ -130,7 +130,7 @@ def warm_up(rng: Generator, replications: int) -> list[str]:
     counts = (10, 15, 20, 30, 60)
     rows = _rows(rng, few, cases, counts, [lambda x: level_shift(x) is not None])
     text = (
-        f"Share of series of which the first or last trials are called another level, in % ({few} series each): "
+        f"Share of series of which the first or last trials are called a level shift, in % ({few} series each): "
         "one change by the largest t below 30 trials, PELT from 30 on."
     )
     return section("Warm-up and other levels", text, ["series", *(f"n = {n}" for n in counts)], rows)

@@ -136,7 +136,7 @@ def mean_rule(rng: Generator, replications: int) -> list[str]:
         "%, in brackets the study's; trials on average; share that stopped unconverged at 50, in %."
     )
     header = ["series", "covers", "trials", "unconverged"]
-    return section("The mean, stopped at a half width of 5 %", text, header, rows)
+    return section("The mean, stopped at a margin of error of 5 %", text, header, rows)
 
 
 def ratio_rule(rng: Generator, replications: int) -> list[str]:
@@ -187,7 +187,7 @@ def fixed(rng: Generator, replications: int) -> list[str]:
         "Coverage in % of the mean's interval with n_eff (\"mean\"), of Student's, which Getstats prints, and of the "
         "median's between order statistics (in brackets the series that are worth too few independent trials for one), "
         "the first trial not excluded; and of Student's interval where the rule of Auto-pilot stopped (10 to 30 "
-        "trials, half width below 5 %). In brackets otherwise the study's."
+        "trials, margin of error below 5 %). In brackets otherwise the study's."
     )
     header = [f"{what}, n = {n}" for n in (10, 30) for what in ("mean", "Student", "median")]
     return section("A fixed number of trials", text, ["series", *header, "Auto-pilot"], rows)

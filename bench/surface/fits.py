@@ -167,8 +167,8 @@ def coverage(found: Found, party: str, law: str) -> tuple[float, float]:
 def tables(found: Found, laws: Sequence[str]) -> list[str]:
     lines: list[str] = []
     for title, some in (
-        ("6 / 8 / 10 of 32 cells", [law for law in laws if law in REFERENCE]),
-        ("12 / 20 / 30 cells of surfaces of our own", [law for law in laws if law in OWN]),
+        ("6 / 8 / 10 of 32 configurations", [law for law in laws if law in REFERENCE]),
+        ("12 / 20 / 30 configurations of surfaces of our own", [law for law in laws if law in OWN]),
     ):
         if some:
             lines += _table(f"Mean absolute percentage error from {title}", found, some, _errors)
@@ -205,11 +205,15 @@ def reached(found: Found) -> list[Row]:
         if law in PAPER:
             rivals += f"; the paper: {PAPER[law][COUNTS.index(count)]:g} %"
         said = f"{value:.1f} %"
-        rows.append(Row(f"{law}: error from {count} cells", rivals, said, f"≤ {limit:g} %", value <= limit))
+        rows.append(
+            Row(f"{law}: error from {count} configurations", rivals, said, f"≤ {limit:g} %", value <= limit)
+        )
     for _, law in [key for key in found if key[0] == OURS.name]:
         covered, sd = coverage(found, OURS.name, law)
         said = f"{covered:.1f} % (median sd {sd:.1f} %)"
-        rows.append(Row(f"{law}: unmeasured cells within 1.96 sd", "–", said, "≥ 95 %", covered >= 95))
+        rows.append(
+            Row(f"{law}: unmeasured configurations within 1.96 sd", "–", said, "≥ 95 %", covered >= 95)
+        )
     return rows
 
 
@@ -225,5 +229,9 @@ def next_sample_row(count: int = 60, seed: int = 1) -> Row:
     took_s = time.perf_counter() - begin
     said = f"{took_s:.2f} s ({count} samples)"
     return Row(
-        "next of 10 000 cells: refit, choice, plan", "–", said, f"≤ {LONGEST_S:g} s", took_s <= LONGEST_S
+        "next of 10 000 configurations: refit, choice, plan",
+        "–",
+        said,
+        f"≤ {LONGEST_S:g} s",
+        took_s <= LONGEST_S,
     )

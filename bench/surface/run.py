@@ -41,12 +41,13 @@ LONGEST_S = 2400.0
 EXPLAINED = f"""\
 A simulated trial costs its run and {FIXED_COST_S:g} s; loads are {TASK.lowest:g} to {TASK.highest:g} requests a second,
 and the limit is a mean response of 40 ms (c 95 %, a 90 %, s 10 %, runs of {TASK.runlength_s:g} s, step {TASK.step:g}).
-A surface has 32 cells, disks × nfsds, but for *cached* (300) and *batches* (180), of which the *adaptive* plan chooses
-those that can be paid for. *+seed*: a search begins at the peak of the nearest cell, *ours* at what the surrogate
-predicts. *ours+skip* leaves out cells that are predicted within 10 % with 90 % confidence; they count by their
-predictions. In Figure 9 accuracy a is that of the response for binsearch, and for *ours*, which promises the rate,
-that of the rate (within 1 - a). In Figure 10 *ours+region* promises a response within s of the limit; *ours* does not
-depend on s. All of it is simulation: cells differ from a smooth law by normal noise, and nothing drifts or fails."""
+A surface has 32 configurations, disks × nfsds, but for *cached* (300) and *batches* (180), of which the *adaptive*
+plan chooses those that can be paid for. *+seed*: a search begins at the peak of the nearest configuration, *ours* at
+what the surrogate predicts. *ours+skip* leaves out configurations that are predicted within 10 % with 90 % confidence;
+they count by their predictions. In Figure 9 accuracy a is that of the response for binsearch, and for *ours*, which
+promises the rate, that of the rate (within 1 - a). In Figure 10 *ours+region* promises a response within s of the
+limit; *ours* does not depend on s. All of it is simulation: configurations differ from a smooth law by normal noise;
+nothing drifts."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +261,9 @@ def reached(every: Everything) -> list[Row]:
     if all((MLRSEARCH, name) in whole for name in surfaces):
         cost = hours(whole, OURS, surfaces) / hours(whole, MLRSEARCH, surfaces)
         said = f"{cost:.3f} ×"
-        rows.append(Row("benchmarking hours, every cell", "MLRsearch, 5 %", said, "≤ 0.333 ×", cost <= 1 / 3))
+        rows.append(
+            Row("benchmarking hours, every configuration", "MLRsearch, 5 %", said, "≤ 0.333 ×", cost <= 1 / 3)
+        )
     rows += [as_measured(whole, name) for name in REFERENCE if (OURS, name) in whole]
     rows += on_larger(every.affordable)
     return [*rows, decisions(whole)]
@@ -273,10 +276,10 @@ def mapped_whole(found: Maps, surfaces: Sequence[str]) -> list[Row]:
         cost = hours(found, mapper, surfaces) / hours(found, PEER, surfaces)
         worst, surface = min((right(found[mapper, name]), name) for name in surfaces)
         said = f"{worst:.1f} % ({surface})"
-        name = "every cell" if mapper == OURS else "with predicted cells"
+        name = "every configuration" if mapper == OURS else "with predicted configurations"
         rows += [
             Row(f"benchmarking hours, {name}", PEER, f"{cost:.3f} ×", f"≤ {limit:.2f} ×", cost <= limit),
-            Row(f"cells within 10 %, {name}, worst surface", "–", said, "≥ 95 %", worst >= 95),
+            Row(f"configurations within 10 %, {name}, worst surface", "–", said, "≥ 95 %", worst >= 95),
         ]
     rows += [_coverage(found, [name], name) for name in surfaces]
     return [*rows, _coverage(found, surfaces, "all together")]
@@ -286,9 +289,9 @@ def _coverage(found: Maps, surfaces: Sequence[str], name: str) -> Row:
     together = [each for surface in surfaces for each in found[SKIP, surface]]
     share = covered(together)
     count = sum(len(each.predicted) for each in together)
-    said = "no cell" if math.isnan(share) else f"{share:.1f} % of {count}"
+    said = "no configuration" if math.isnan(share) else f"{share:.1f} % of {count}"
     good = None if math.isnan(share) else share >= 95
-    return Row(f"predicted cells whose interval holds the peak: {name}", "–", said, "≥ 95 %", good)
+    return Row(f"predicted configurations whose interval holds the peak: {name}", "–", said, "≥ 95 %", good)
 
 
 def as_measured(found: Maps, surface: str) -> Row:
@@ -297,7 +300,7 @@ def as_measured(found: Maps, surface: str) -> Row:
     papers = PAPERS_FITS.get(surface)
     said = " / ".join(f"{value:.1f}" for value in values)
     told = "–" if papers is None else f"the paper: {' / '.join(f'{x:g}' for x in papers)} %"
-    name = f"{surface}: error from {' / '.join(map(str, FIRST_SAMPLES))} cells as our searches measure them"
+    name = f"{surface}: error from {' / '.join(map(str, FIRST_SAMPLES))} configurations as our searches measure them"
     return shown(name, told, f"{said} %")
 
 
@@ -310,10 +313,10 @@ def on_larger(found: Maps) -> list[Row]:
         maps = found[OURS, surface]
         cost = hours(found, OURS, [surface]) / hours(found, PEER, [surface])
         count = len(maps[0].errors)
-        name = f"{surface}: benchmarking hours of {count} of {len(maps[0].every)} cells"
-        rows.append(Row(name, f"{PEER}, the same cells", f"{cost:.3f} ×", "≤ 0.15 ×", cost <= 0.15))
-        rows.append(shown(f"{surface}: all cells within 10 %", "–", f"{right(maps):.1f} %"))
-        what = f"{surface}: predicted cells whose interval holds the peak"
+        name = f"{surface}: benchmarking hours of {count} of {len(maps[0].every)} configurations"
+        rows.append(Row(name, f"{PEER}, the same configurations", f"{cost:.3f} ×", "≤ 0.15 ×", cost <= 0.15))
+        rows.append(shown(f"{surface}: all configurations within 10 %", "–", f"{right(maps):.1f} %"))
+        what = f"{surface}: predicted configurations whose interval holds the peak"
         rows.append(shown(what, "–", f"{covered(maps):.1f} %"))
     return rows
 
@@ -321,7 +324,7 @@ def on_larger(found: Maps) -> list[Row]:
 def decisions(found: Maps) -> Row:
     took = [s for (mapper, _), of in found.items() if mapper == SKIP for each in of for s in each.decisions_s]
     said = f"at most {max(took):.2f} s" if took else "–"
-    return shown("choice of a cell of 32", "–", said)
+    return shown("choice of a configuration of 32", "–", said)
 
 
 def tables(every: Everything) -> list[str]:
@@ -334,8 +337,14 @@ def tables(every: Everything) -> list[str]:
         ("Benchmarking hours of a map", whole, surfaces, mean_hours, 1),
         ("Cells within 10 % of the true peak, %", whole, surfaces, right, 1),
         ("Cells predicted, % of all", ours, surfaces, predicted, 0),
-        ("Predicted cells whose interval holds the true peak, %", ours, surfaces, covered, 1),
-        ("Benchmarking hours of the cells that can be paid for", every.affordable, larger, mean_hours, 1),
+        ("Predicted configurations whose interval holds the true peak, %", ours, surfaces, covered, 1),
+        (
+            "Benchmarking hours of the configurations that can be paid for",
+            every.affordable,
+            larger,
+            mean_hours,
+            1,
+        ),
     ):
         lines += by_surface(title, found, some, of, digits)
     lines += figure_8(whole, surfaces)

@@ -285,8 +285,8 @@ class Engine:
         if not isinstance(answer, dict):
             self.close()
             raise MachineRefuses(
-                f"{self._program}: is not Étude's engine: it says {line[:40]!r}; "
-                "reinstall Étude, or see to $ETUDE_ENGINE"
+                f"{self._program}: is not Étude's engine: it prints {line[:40]!r}; "
+                "reinstall Étude, or correct $ETUDE_ENGINE"
             )
         return answer
 

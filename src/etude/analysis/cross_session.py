@@ -237,7 +237,7 @@ def _instead(base: Subject, old: Series, command: Sequence[str]) -> str:
     """Advice on what to run in place of a comparison with a stored result."""
     made_of = _recorded(base, old.test)
     then = made_of[0] if isinstance(made_of, tuple) else None
-    both = "measure both at once, as two commands"
+    both = "measure both together, as two commands"
     if then and then != list(command):
         both = (
             f"measure both at once: {shlex.join(['etude', 'bench', shlex.join(then), shlex.join(command)])}"
@@ -271,8 +271,8 @@ def check_names(base: Subject, names: Sequence[str]) -> None:
     known = [series.test for series in base.tests]
     if not set(known) & set(names) and not len(known) == len(names) == 1:
         raise NotComparable(
-            f"{base.label}: none of its tests ({', '.join(known)}) has the name of one of those that are compared "
-            f"with it ({', '.join(names)}); name them alike, in etude bench with -n"
+            f"{base.label}: none of its tests ({', '.join(known)}) has the name of a test that is compared "
+            f"with it ({', '.join(names)}); give them the same names, in etude bench with -n"
         )
 
 

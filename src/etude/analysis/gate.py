@@ -187,7 +187,7 @@ def _nothing(bound: Bound, compared: Sequence[str], without: Sequence[str]) -> s
     if compared:
         return (
             f"{compared[0]} is compared, not {bound.metric}: see etude stats --metric {bound.metric}, "
-            "which says why where there is no ratio"
+            "which reports why there is no ratio"
         )
     return f"nothing is compared in {bound.metric}: name tests with --reference, or other results first"
 

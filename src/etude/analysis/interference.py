@@ -51,7 +51,7 @@ FAULTS_WAIT = ("memory pressure", "I/O pressure")
 NO_PRESSURE = "no pressure"
 """Name of time in which a trial neither runs nor waits for a CPU, memory or a disk."""
 _PLAIN: Mapping[str, Quantity] = {
-    "cpu.steal": Quantity("stolen by the hypervisor", 0.05, "CPUs"),
+    "cpu.steal": Quantity("steal time (hypervisor)", 0.05, "CPUs"),
     "cpu.iowait": Quantity("waiting for I/O", 0.2, "CPUs", waited=("I/O pressure",)),
     "pressure.cpu.some": Quantity("CPU pressure", 0.1, "share"),
     "pressure.memory.some": Quantity("memory pressure", 0.02, "share"),

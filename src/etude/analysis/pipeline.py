@@ -254,7 +254,7 @@ def _group(relation: Relation, name: str) -> list[Relation]:
         return [relation]
     count = len(relation.frame[own].unique())
     if count > MOST_GROUPS:
-        raise ValueError(f"{own} has {count} different values; no more than {MOST_GROUPS} can be told apart")
+        raise ValueError(f"{own} has {count} different values; no more than {MOST_GROUPS} can be grouped")
     made = []
     for value, frame in basic.group(relation.frame, own):
         named = _in_getstats_words(frame.head(1))  # threads count from 1

@@ -39,7 +39,7 @@ TRANSFORMS: Mapping[str, Declaration] = {
     "select": Declaration(("EXPR",), "keep the rows for which EXPR holds"),
     "project": Declaration(("A,B",), "keep these columns"),
     "rename": Declaration(("OLD=NEW",), "give columns other names; several with commas"),
-    "update": Declaration(("NAME=EXPR",), "compute a column, or replace one; NAME:UNIT=EXPR says its unit"),
+    "update": Declaration(("NAME=EXPR",), "compute a column, or replace one; NAME:UNIT=EXPR sets its unit"),
     "group": Declaration(("A",), "a table of its own for each value of a column"),
     "aggregate": Declaration(
         ("[BY:]A=F,…",), "one row for all, or for each value of BY: columns A, each by its function F"

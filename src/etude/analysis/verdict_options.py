@@ -77,12 +77,14 @@ class Thresholds:
         _fraction,
         "CPU time of other processes, of the elapsed time, that is worth a word (probe others)",
     )
-    warm_up: float = _threshold(0.01, _fraction, "shift, of the median, from which trials form another level")
+    warm_up: float = _threshold(
+        0.01, _fraction, "shift, as a share of the median, from which trials form a level shift"
+    )
     warm_up_level: float = _threshold(
         0.03, _level, "chance that a clean series splits as clearly (below 30 trials)"
     )
-    warm_up_penalty: float = _threshold(15.0, _count, "cost of another level, in log n (from 30 trials on)")
-    few: int = _threshold(10, _whole, "fewer kept trials than this are too few")
+    warm_up_penalty: float = _threshold(15.0, _count, "cost of a level shift, in log n (from 30 trials on)")
+    few: int = _threshold(10, _whole, "minimum of included trials")
     outlier_distance: float = _threshold(
         0.01, _fraction, "distance from the median, of it, below which a value is no outlier"
     )
@@ -91,10 +93,10 @@ class Thresholds:
     )
     outliers: float = _threshold(0.05, _level, "level of the generalised ESD test")
     bimodal: float = _threshold(
-        0.01, _fraction, "distance of two groups, of the median, that is worth a word"
+        0.01, _fraction, "distance of two groups, as a share of the median, that is reported"
     )
     autocorrelation: float = _threshold(
-        0.01, _level, "one-sided level at which neighbours resemble each other"
+        0.01, _level, "one-sided level at which consecutive trials are autocorrelated"
     )
     worth: float = _threshold(
         0.7, _level, "... and share of the trials that they are worth, below which it matters"

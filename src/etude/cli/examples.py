@@ -61,7 +61,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "capture": (
         ("etude capture -o tar.capture -- tar cf /dev/null /etc", "record, and make it ready for replay"),
-        ("etude capture -q -o db.capture -- sqlite3 base 'vacuum'", "say nothing but what is wrong"),
+        ("etude capture -q -o db.capture -- sqlite3 base 'vacuum'", "print only errors and warnings"),
     ),
     "replay": (
         ("etude replay tar.capture", "in the original's time, in a temporary place"),
@@ -135,7 +135,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("etude compare machine:old machine:new --metric all", "two machines"),
     ),
     "completion": (
-        ('eval "$(etude completion bash)"', "in ~/.bashrc; zsh alike"),
+        ('eval "$(etude completion bash)"', "in ~/.bashrc, or ~/.zshrc"),
         ("etude completion fish > ~/.config/fish/completions/etude.fish", "for fish"),
     ),
 }

@@ -183,7 +183,7 @@ def _going_on(error: EtudeError) -> str:
         from etude.results.reader import read_experiment
 
         with suppress(EtudeError):
-            return f"{error}; go on with: {resume_command(read_experiment(error.results), error.results)}"
+            return f"{error}; resume with: {resume_command(read_experiment(error.results), error.results)}"
     return str(error)
 
 
@@ -203,16 +203,20 @@ def _restart(entry: str) -> int:
     from etude.machine.boot import record, restart
 
     into = f" into {entry}" if entry else ""
-    print(f"etude: restarting the machine{into}; it goes on after the boot", file=sys.stderr, flush=True)
+    print(
+        f"etude: restarting the machine{into}; the experiment resumes after the boot",
+        file=sys.stderr,
+        flush=True,
+    )
     try:
         restart.restart(entry or None)
     except EtudeError as error:
         go_on = shlex.join(["etude", *record.load().words])
         record.forget()
-        return _complain(f"{error}; see to that, then go on with: {go_on}", MachineRefuses.exit_code)
+        return _complain(f"{error}; correct that, then resume with: {go_on}", MachineRefuses.exit_code)
     time.sleep(PATIENCE_S)
     return _complain(
-        f"the machine did not restart within {PATIENCE_S:g} s; see to that", MachineRefuses.exit_code
+        f"the machine did not restart within {PATIENCE_S:g} s; restart it by hand", MachineRefuses.exit_code
     )
 
 

@@ -61,7 +61,7 @@ def add_confidence(add: Callable[..., object]) -> None:
         type=kinds.percent_between,
         default=0.95,
         metavar="PERCENT",
-        help="of all intervals (default 95)",
+        help="confidence level of all intervals (default 95)",
     )
 
 
@@ -71,7 +71,7 @@ def add_same_within(add: Callable[..., object]) -> None:
         "--same-within",
         type=kinds.share,
         metavar="SHARE",
-        help="also judge whether tests are the same within this margin, such as 2%%",
+        help="also test equivalence within this margin, such as 2%%",
     )
 
 
@@ -81,7 +81,7 @@ def add_budget(add: Callable[..., object]) -> None:
         "--budget",
         type=kinds.time_to(LONGEST_BUDGET_S),
         metavar="TIME",
-        help="benchmarking time, such as 2h; then the best so far",
+        help="limit of the benchmarking time, such as 2h; then end with the best result so far",
     )
 
 
@@ -90,7 +90,7 @@ def add_like(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--like",
         metavar="DIR",
-        help="of --rehearse: trials cost and vary as those of this search or calibration did",
+        help="with --rehearse: trials cost and vary as in this search or calibration",
     )
 
 
@@ -135,7 +135,9 @@ FORMATS = ("pdf", "eps", "svg", "png")
 
 def add_figures(parser: argparse.ArgumentParser) -> None:
     """The forms in which figures are written."""
-    parser.add_argument("--format", choices=FORMATS, default="pdf", help="of the figures (default pdf)")
+    parser.add_argument(
+        "--format", choices=FORMATS, default="pdf", help="format of the figures (default pdf)"
+    )
 
 
 def add_sweep_place(parser: argparse.ArgumentParser) -> None:
@@ -146,11 +148,11 @@ def add_sweep_place(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default=".",
         metavar="PLACE",
-        help="a directory, in which the data are made and removed again (default: this one); or a file to read",
+        help="a directory in which data files are created and removed (default: the current one), or a file to read",
     )
-    add("--trials", type=int, metavar="N", help="kept trials of each size (default 10; over totals 20)")
-    add("--cpu", type=int, metavar="N", help="run on this CPU alone")
-    add("--seed", type=int, metavar="N", help="of the random order (default: random, recorded)")
+    add("--trials", type=int, metavar="N", help="included trials of each size (default 10; over totals 20)")
+    add("--cpu", type=int, metavar="N", help="run on this CPU only")
+    add("--seed", type=int, metavar="N", help="seed of the random order (default: random, recorded)")
 
 
 def size_list(text: str) -> tuple[int, ...]:
@@ -168,7 +170,7 @@ def check_alone(options: argparse.Namespace, option: str, allowed: Collection[st
     if others_given(options, (option, *allowed)):
         but = f" but {' and '.join(f'--{each}' for each in allowed)}" if allowed else ""
         source = "the results directory" if option == "resume" else "its file"
-        raise UsageError(f"--{option} takes what to do from {source}: leave out all else{but}")
+        raise UsageError(f"--{option} takes its settings from {source}: leave out all else{but}")
 
 
 PLACES = ("top", "bottom", "center", "left", "right")

@@ -83,12 +83,12 @@ FOLDERS = {
 EXIT_CODES = """\
 exit codes:
   0      done; warnings about the data never change it
-  1      a question was asked and the answer is no
+  1      a check was requested and the answer is no
   2      usage: options or arguments
   3      an input file is wrong
   4      a benchmark command failed and the policy is to stop
   5      the machine does not allow it: missing tool, permission, space
-  6      the machine is being restarted; it goes on after the boot
+  6      the machine is being restarted; the experiment resumes after the boot
   7      refused: results that cannot be compared
   8      undecided: a bound of --fail-if was not decided (--undecided fail)
   128+n  ended by signal n; what was measured is on disk
@@ -112,7 +112,7 @@ def overview() -> str:
 usage: etude [--log FILE] VERB [options]
        etude VERB --help
 
---log FILE: append what is done and said, with the time.
+--log FILE: append actions and messages, with the time.
 
 {group_lines()}
 {EXIT_CODES}"""

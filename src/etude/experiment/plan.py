@@ -221,7 +221,7 @@ def check_resumes(
     if document["plan"].get("kind") != kind:
         what = "a script" if kind else "etude bench"
         raise InputError(
-            f"{directory}: holds no results of {what}; go on with: {resume_command(document, directory)}"
+            f"{directory}: holds no results of {what}; resume with: {resume_command(document, directory)}"
         )
 
 
@@ -373,7 +373,7 @@ def _rule(
         raise UsageError(f"--max-trials {maximum}: is below --min-trials {minimum}")
     if not 0 < wanted < 1:
         raise UsageError(
-            f"--precision {wanted:g}: expected a relative half width between 0 and 1, such as 0.02 or 2%"
+            f"--precision {wanted:g}: expected a relative margin of error between 0 and 1, such as 0.02 or 2%"
         )
     if not budget_s > 0:
         raise UsageError(f"--time {budget_s:g}: expected seconds above 0")

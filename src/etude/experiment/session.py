@@ -378,7 +378,7 @@ def _as_interrupt(error: EtudeError, watch: SignalWatch) -> EtudeError:
 def _with_location(error: EtudeError, path: Path, measured: bool, go_on: str) -> EtudeError:
     """The error with the path of the results, and for an interrupt the command that resumes."""
     if isinstance(error, Interrupted):
-        error.args = (f"{error}; what was measured is in {path}; go on with: {go_on}",)
+        error.args = (f"{error}; what was measured is in {path}; resume with: {go_on}",)
     elif measured and path.exists():
         error.results = path
         error.args = (f"{error}; what was measured is in {path}",)

@@ -212,7 +212,7 @@ def repeat_trials(bench: Bench, test: Test, first_block: int, count: int, within
     if ended.stopped == "failed":
         _judge(bench, test, [row for row in rows if row.trial == rows[-1].trial])
     elif ended.stopped not in (None, "cancelled"):
-        raise MachineRefuses(f"{ended.stopped}; see to that, then go on with --resume")
+        raise MachineRefuses(f"{ended.stopped}; correct that, then resume with --resume")
     return ended.done
 
 

@@ -44,7 +44,7 @@ def write(document: Document) -> Exported:
         elif point.figures is not None and not point.values:
             left_out.append(omit_point(point, "no value of a single trial is known"))
         elif point.run.measured is None:
-            left_out.append(omit_point(point, "nothing says when it was measured"))
+            left_out.append(omit_point(point, "the time of measuring is not recorded"))
         else:
             results.append(_result(document, point))
     return Exported(json.dumps(results, indent=1, ensure_ascii=False) + "\n", tuple(left_out))

@@ -65,7 +65,7 @@ class Point:
     """Values of the included trials in the order of their making: the same trials for all metrics of a test. None where
     a trial has none. Empty where only statistics are known."""
     figures: Figures | None
-    """None where no kept trial has a value."""
+    """None where no included trial has a value."""
     reason: str = ""
     """Reason for missing statistics."""
     parameters: tuple[tuple[str, str], ...] = ()
@@ -157,7 +157,7 @@ def by_test(points: Sequence[Point]) -> Iterator[tuple[Point, ...]]:
 
 def omit_point(point: Point, why: str = "") -> NotExported:
     """Note that a point is left out, by default because it has no statistics."""
-    return NotExported(point.test, point.metric, why or point.reason or "no kept trial has a value")
+    return NotExported(point.test, point.metric, why or point.reason or "no included trial has a value")
 
 
 def lost_lines(lost: Sequence[NotExported]) -> list[str]:

@@ -37,7 +37,7 @@ def _means(document: Document, kind: str) -> Exported:
             left_out.append(omit_point(point))
             continue
         rows.append(_row(document, point))
-    unclear = "nothing says whether more of it is better"
+    unclear = "it is not known whether more of it is better"
     left_out += [omit_point(p, unclear) for p in points if p.figures and p.kind not in ("cost", "rate")]
     if not rows:
         left_out.append(NotExported("", "", f"no metric is a {kind}, and the action refuses an empty list"))

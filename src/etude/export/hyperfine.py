@@ -26,7 +26,7 @@ def write(document: Document) -> Exported:
         elapsed = metrics.get("elapsed")
         if elapsed is None or elapsed.unit != "s" or None in elapsed.values or not elapsed.values:
             left_out.append(
-                NotExported(group[0].test, "elapsed", "it is not there in seconds of each kept trial")
+                NotExported(group[0].test, "elapsed", "not every included trial has it in seconds")
             )
             continue
         results.append(_result(document, elapsed, metrics))

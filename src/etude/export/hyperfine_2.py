@@ -37,7 +37,7 @@ def write(document: Document) -> Exported:
             results.append(_result(document, group[0], columns))
         else:
             left_out.append(
-                NotExported(group[0].test, "elapsed", "it is not there in seconds of each kept trial")
+                NotExported(group[0].test, "elapsed", "not every included trial has it in seconds")
             )
     whole = {
         "schema_version": SCHEMA,
@@ -59,7 +59,7 @@ def _columns(group: tuple[Point, ...]) -> tuple[dict[str, tuple[str, tuple[float
             columns[name] = unit, point.known
         else:
             why = (
-                "not every kept trial has it"
+                "not every included trial has it"
                 if name and unit == point.unit
                 else "hyperfine has no such metric"
             )

@@ -47,8 +47,8 @@ def _suite(root: xml.Element, run: Run, groups: list[tuple[Point, ...]]) -> None
         )
         _properties(case, _metrics(group))
         if group in lost:
-            reason = _text(group[0].reason or "no kept trial has a value")
-            xml.SubElement(case, "error", message=reason, type="no kept trial").text = reason
+            reason = _text(group[0].reason or "no included trial has a value")
+            xml.SubElement(case, "error", message=reason, type="no included trial").text = reason
 
 
 def _comparisons(root: xml.Element, document: Document) -> None:

@@ -61,6 +61,6 @@ def _times(runs: list[Run]) -> dict[Run, datetime]:
     for run in runs:
         if run not in measured:
             raise UsageError(
-                f"{run.source}: does not say when it was measured; put it into a store, with its commit"
+                f"{run.source}: the time of measuring is not recorded; put it into a store, with its commit"
             )
     return measured

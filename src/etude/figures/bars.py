@@ -101,7 +101,7 @@ def _figure(
     kind: str,
 ) -> Figure:
     if not any(points.values()):
-        raise InputError("nothing to plot: no kept trial has a value of that metric")
+        raise InputError("nothing to plot: no included trial has a value of that metric")
     if "y" in wish.log:
         raise UsageError(
             "--log y: bars begin at zero, which a logarithmic axis does not have; use --kind lines"

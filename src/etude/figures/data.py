@@ -205,7 +205,7 @@ def check_count(count: int, what: str) -> None:
     """Raises UsageError where there are more than can be told from each other."""
     if count > MOST_SERIES:
         raise UsageError(
-            f"{count} {what} in one figure cannot be told from each other; choose at most {MOST_SERIES} "
+            f"{count} {what} in one figure are not distinguishable; choose at most {MOST_SERIES} "
             "(name fewer files, or --test)"
         )
 

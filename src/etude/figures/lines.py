@@ -80,7 +80,7 @@ def curves(
     """
     check_count(len(named), "curves")
     if not any(points for _, points in named):
-        raise InputError("nothing to plot: no kept trial has a value of that metric")
+        raise InputError("nothing to plot: no included trial has a value of that metric")
     unit = unit_for((p.y for _, points in named for p in points), base, wish)
     found, notes = [], []
     for colour, (name, points) in enumerate(named):

@@ -36,7 +36,7 @@ MODES: Sequence[tuple[str, tuple[str, ...], int]] = (
     ("user", ("cpu.user", "cpu.nice"), 5),
     ("system", ("cpu.system", "cpu.irq", "cpu.softirq"), 4),
     ("iowait", ("cpu.iowait",), 3),
-    ("stolen", ("cpu.steal",), 6),
+    ("steal", ("cpu.steal",), 6),
 )
 """Modes of the CPUs in the order of stacking: name, columns, colour."""
 

@@ -226,9 +226,7 @@ def pvalues(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
         )
     if any(p.y <= SMALLEST for layer in layers if isinstance(layer, Curve) for p in layer.points):
         notes.append(f"p-values below {SMALLEST:g} are drawn there")
-    notes.append(
-        f"p: {method}'s t test, two-sided; it supposes that values are normal, and says nothing of size"
-    )
+    notes.append(f"p: {method}'s t test, two-sided; it assumes normal values, and does not show size")
     if wish.ranks:
         notes.append("p of Mann-Whitney: two-sided, by ranks; it supposes nothing of the shape")
     low = Panel(Axis("p" if wish.ranks else f"p ({method})", "log", high=1.5), tuple(layers), 0.8)

@@ -261,7 +261,7 @@ def values_or_refuse(samples: Sequence[Sample], metric: str, kind: str) -> dict[
         why = (
             "only summaries are known"
             if samples and samples[0].series is None
-            else "no kept trial has a value"
+            else "no included trial has a value"
         )
         raise InputError(f"{samples[0].file}: nothing to plot as {kind}: {why} of {metric}")
     return found

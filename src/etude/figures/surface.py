@@ -240,7 +240,7 @@ def _field(x: Levels, y: Levels, known: Sequence[KnownValue], response: str, *, 
 def _check(known: Sequence[KnownValue]) -> list[float]:
     values = [each.value for each in known if each.value is not None]
     if not values:
-        raise InputError("nothing to draw: no cell has a value yet")
+        raise InputError("nothing to draw: no configuration has a value yet")
     return values
 
 

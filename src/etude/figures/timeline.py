@@ -111,7 +111,7 @@ def _layers(
         plain[np.delete(np.arange(plain.size), np.flatnonzero(plain)[::step])] = False
     groups: tuple[tuple[str, Flags, int, str], ...] = (
         ("kept", plain, colour, "dots"),
-        ("another level", there & ends & ~failed, colour, "hollow"),
+        ("level shift", there & ends & ~failed, colour, "hollow"),
         ("excluded", there & ~series.kept & ~failed, GREY, "hollow"),
         ("failed", there & failed, ALARM, "crosses"),
         ("outlier", there & series.kept & odd & ~failed, ALARM, "hollow"),

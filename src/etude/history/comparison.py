@@ -217,7 +217,7 @@ def _between(base: Entry, other: Entry, stored: Sequence[Entry], same: bool) -> 
         and min(e.values) > 0.0
     ]
     if len(alike) < FEWEST:
-        reason = f"what changes between sessions is not known from {len(alike)} stored results on {base.machine.name}"
+        reason = f"the variation between sessions is unknown from {len(alike)} stored results on {base.machine.name}"
         remedy = "store more results of it, or run both interleaved: etude bench"
         return NotSupported(reason, len(alike), FEWEST - len(alike), remedy)
     found = course_of(alike).found

@@ -97,7 +97,7 @@ def resume_sweep(directory: str | os.PathLike[str], *, observe: Observer = ignor
     tests = document.get("tests") or ()
     if not all("curve" in (test.get("parameters") or {}) for test in tests):
         raise InputError(
-            f"{directory}: holds no results of a sweep; go on with: {resume_command(document, directory)}"
+            f"{directory}: holds no results of a sweep; resume with: {resume_command(document, directory)}"
         )
     return resume(directory, observe=observe).results
 

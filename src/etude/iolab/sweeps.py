@@ -351,7 +351,7 @@ def curve(text: str) -> Curve:
         raise UsageError(f"curve {text!r}: {error}") from None
     for word in words:
         if word in THE_SWEEPS or (not word.startswith("--") and word[:2] in THE_SWEEPS):
-            raise UsageError(f"curve {text!r}: {word} is for the sweep to say, not for a curve")
+            raise UsageError(f"curve {text!r}: {word} is an option of the sweep, not of a curve")
     return Curve(name.strip(), words)
 
 

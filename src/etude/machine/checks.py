@@ -146,7 +146,7 @@ def governor(machine: Machine) -> Finding:
     meaning = "The clock rate follows the load, so that a run's speed depends on what ran before it."
     seen = snapshot.frequency(machine.root)
     if not seen["governors"]:
-        advice = "on a virtual machine only its host can tell and fix the rate"
+        advice = "on a virtual machine only its host can report and fix the rate"
         return Finding("frequency governor", "not visible", "unknown", meaning, advice)
     state = ", ".join(seen["governors"]) + (f" ({', '.join(seen['drivers'])})" if seen["drivers"] else "")
     if seen["governors"] == ["performance"]:
@@ -277,7 +277,7 @@ def clock_source(machine: Machine) -> Finding:
 
 
 def counters(machine: Machine) -> Finding:
-    meaning = "Without cycles and instructions a slower clock cannot be told from more work."
+    meaning = "Without cycles and instructions a slower clock cannot be distinguished from more work."
     sources = tree.names(machine.root, EVENT_SOURCES)
     hardware = [name for name in sources if name.startswith(("cpu", "armv"))]
     if not sources:
@@ -308,7 +308,7 @@ MIN_FREE_SHARE = 0.05
 
 
 def cgroups(machine: Machine) -> Finding:
-    meaning = "Only a group of its own tells the CPU time and peak memory of all that a command starts."
+    meaning = "Only its own cgroup counts the CPU time and peak memory of all processes of a command."
     seen = snapshot.cgroup(machine.root)
     mounted = " and ".join(f"v{version}" for version in seen["versions"])
     if not mounted:

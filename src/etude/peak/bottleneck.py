@@ -146,8 +146,8 @@ def generator_limited(task: Task, trials: Sequence[Trial]) -> Finding | None:
     where = _on({part.host for part in _parts(short) if part.limited == "generator"})
     return Finding(
         "generator-limited",
-        f"{len(short)} of {len(trials)} trials, from {task.load_text(lowest)} on, tell nothing of the server: "
-        f"it takes a stronger load generator{where}",
+        f"{len(short)} of {len(trials)} trials, from {task.load_text(lowest)} on, show nothing about the server: "
+        f"use a stronger load generator{where}",
     )
 
 

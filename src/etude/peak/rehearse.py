@@ -64,7 +64,7 @@ def bench_model_like(task: Task, trials: Sequence[Trial], rate: float) -> Place:
     """
     lengths = [window.duration_s for trial in trials for window in trial.windows]
     if not lengths:
-        raise InputError("no trial has a window that says what trials cost and how they vary")
+        raise InputError("no trial has a window from which cost and variation of trials are known")
     window_s = float(np.median(lengths))
     usual = NOISE.stretched(mean_goal(task.goal).criteria[0].limit / (1e-3 * LIMIT_MS))
     ratios = []

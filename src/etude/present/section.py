@@ -16,7 +16,7 @@ Room = Literal["any", "screen", "page"]
 """Media of a block: a screen has the short form of what a page has in full."""
 
 
-MET, NOT_MET, OPEN, TO_BE_JUDGED = "met", "not met", "cannot be told", "to be judged"
+MET, NOT_MET, OPEN, TO_BE_JUDGED = "met", "not met", "undecided", "to be judged"
 """Outcomes of an expectation; the last is for one in plain words, which a reader judges."""
 
 
@@ -190,7 +190,7 @@ class Expectation:
     result: str
     """The test's numbers, in a line."""
     met: str
-    """One of `met`, `not met`, `cannot be told`, `to be judged`; empty where nothing was expected."""
+    """One of `met`, `not met`, `undecided`, `to be judged`; empty where nothing was expected."""
     why: str
     """Evidence for the outcome; empty where a reader judges."""
 

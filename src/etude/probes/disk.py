@@ -44,7 +44,7 @@ class Disk(CounterProbe[dict[str, Counts]]):
         if tree.read_text(self._root, "proc/diskstats") is None:
             return "/proc/diskstats cannot be read"
         if not os.path.isdir(self._root / "sys/class/block"):
-            return "no /sys/class/block, without which a partition cannot be told from a disk"
+            return "no /sys/class/block, so partitions and disks are not distinguishable"
         return None
 
     def end(self, state: dict[str, Counts], context: Context) -> Reading:

@@ -147,7 +147,9 @@ def _explanation(
         idle = ticks[_IDLE] + ticks[_WAITING_FOR_IO]
         busy = sum(ticks) - idle - ticks[_STEAL]
         busy_s, idle_s, steal_s = (each / TICKS_PER_S for each in (busy, idle, ticks[_STEAL]))
-        lines.append(f"(machine) = {busy_s:.2f} s (all CPUs; idle {idle_s:.2f} s, stolen {steal_s:.2f} s)")
+        lines.append(
+            f"(machine) = {busy_s:.2f} s (all CPUs; idle {idle_s:.2f} s, steal time {steal_s:.2f} s)"
+        )
     covered = "short-lived processes are included" if why is None else f"short-lived processes are not: {why}"
     return (*lines, f"(coverage) = {covered}")
 

@@ -33,7 +33,7 @@ class Pressure(CounterProbe[dict[str, int]]):
             {
                 name: value((after[name] - state[name]) / 1e6, "s")
                 if name in both
-                else missing("s", "this kernel does not tell it")
+                else missing("s", "this kernel does not report it")
                 for name in self.gives
             }
         )

@@ -119,8 +119,8 @@ class _Watched:
         self._failures += 1
         told = f"failed: {reason}"
         if self._failures >= GIVE_UP_AFTER:
-            self._useless = f"not asked again after {self._failures} failures in a row; the last: {reason}"
-            told += f"; not asked again after {self._failures} failures in a row"
+            self._useless = f"not run again after {self._failures} failures in a row; the last: {reason}"
+            told += f"; not run again after {self._failures} failures in a row"
         return self._nothing(reason, told)
 
     def _nothing(self, reason: str, note: str | None) -> Reading:

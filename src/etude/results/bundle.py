@@ -195,7 +195,7 @@ def verify(path: Path, into: Path | None = None) -> list[str]:
                 problems.append(f"{file.name}: {file.problem}")
                 continue
             if file.name in found:
-                problems.append(f"{file.name}: stands in it twice")
+                problems.append(f"{file.name}: is in it twice")
             found[file.name] = file.digest
             sums = file.content if file.name == SUMS else sums
             has_index = has_index or file.name == INDEX

@@ -77,9 +77,7 @@ def decode(text: str) -> Histogram:
             "it is one of shifted or scaled values; only those of whole numbers as they are are read"
         )
     if len(plain) - _INNER.size != length:
-        raise BadHistogram(
-            f"its counts are {len(plain) - _INNER.size} bytes long where its head says {length}"
-        )
+        raise BadHistogram(f"its counts are {len(plain) - _INNER.size} bytes long, its header has {length}")
     layout = _layout(lowest, highest, digits)
     values, counts = [], []
     place = 0
@@ -175,7 +173,7 @@ def _inflated(data: bytes) -> bytes:
     if cookie & ~_WORD_SIZE != COMPRESSED:
         raise BadHistogram(f"it begins with {cookie:#010x}: it is not a compressed histogram of version 2")
     if len(data) - _OUTER.size != length:
-        raise BadHistogram(f"it is {len(data) - _OUTER.size} bytes long where its head says {length}")
+        raise BadHistogram(f"it is {len(data) - _OUTER.size} bytes long, its header has {length}")
     inflating = zlib.decompressobj()
     try:
         plain = inflating.decompress(data[_OUTER.size :], _MAX_BYTES)

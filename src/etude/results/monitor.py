@@ -180,7 +180,7 @@ def read(path: Path, text: bytes) -> Monitor | None:
     try:
         columns = reading.columns()
     except EDITED as error:
-        raise InputError(f"{path}: a reading cannot be meant: {error}; was it edited?") from None
+        raise InputError(f"{path}: a reading is invalid: {error}; was it edited?") from None
     return Monitor(
         path=path,
         start=head["start"],

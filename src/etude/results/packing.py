@@ -195,7 +195,7 @@ def _of_archive(stream: _Metered, into: Path | None) -> Iterator[ArchiveMember]:
                 with open(place, "xb") as file:
                     yield _read(below, content, file)
             except (FileExistsError, NotADirectoryError, IsADirectoryError):
-                yield ArchiveMember(info.name, problem="stands in it twice")
+                yield ArchiveMember(info.name, problem="is in it twice")
 
 
 def _problem(info: tarfile.TarInfo, name: str, below: str, root: str | None) -> str:
@@ -271,7 +271,7 @@ def sums_of(content: bytes) -> tuple[dict[str, str], list[str]]:
             continue
         name = _unescaped(match[3]) if match[1] else match[3]
         if name in found:
-            wrong.append(f"{name}: stands in {SUMS} twice")
+            wrong.append(f"{name}: is in {SUMS} twice")
         found[name] = match[2]
     return found, wrong
 

@@ -201,7 +201,7 @@ def check_experiment(document: Mapping[str, Any]) -> None:
         if type(entries) is not list or not all(type(entry) is dict for entry in entries):
             raise ValueError(f"{name} must be a list of objects")
         if name != "tests" and any(type(entry.get("sitting")) is not int for entry in entries):
-            raise ValueError(f"each of {name} must hold sitting, its number")
+            raise ValueError(f"each of {name} must hold `sitting`, its number")
     if type(document.get("began_as", {})) is not dict:
         raise ValueError("began_as must be an object")
     machine = document.get("machine") or {}
@@ -212,9 +212,9 @@ def check_experiment(document: Mapping[str, Any]) -> None:
     for sitting in document["sittings"]:
         torn = sitting.get("torn") or []
         if type(torn) is not list or not all(type(name) is str for name in torn):
-            raise ValueError("torn of sittings must be a list of names")
+            raise ValueError("torn of `sittings` must be a list of names")
         if type(sitting.get("machine")) not in (dict, type(None)):
-            raise ValueError("machine of sittings must be an object")
+            raise ValueError("machine of `sittings` must be an object")
     _check_tests(document["tests"])
     planned = document["plan"].get("tests") or []
     if type(planned) is not list or any(
@@ -274,7 +274,7 @@ def repeated_rows(
             )
         if row.sitting not in sessions:
             raise InputError(
-                f"{file}:{number}: is of session {row.sitting}, which experiment.json does not hold; restore both "
+                f"{file}:{number}: is of session {row.sitting}, which is not in experiment.json; restore both "
                 f"from one copy"
             )
         trials.setdefault(row.trial, []).append(number - 1)

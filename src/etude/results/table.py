@@ -165,7 +165,7 @@ class Rows(_Builder):
         if trial is None:
             trial = self.next_trial(test, worker, *parameters.items())
         if not (0 <= trial < _MAX_WHOLE and 0 <= worker < _MAX_WHOLE):
-            raise InputError(f"{self.path}: trial {trial} of worker {worker} cannot be meant")
+            raise InputError(f"{self.path}: trial {trial} of worker {worker} is invalid")
         self._places.append((plain(test), trial, worker, command and plain(command), kept, status))
         self._processes.append(process)
         attributes = {} if attributes is None else attributes

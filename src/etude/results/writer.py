@@ -37,7 +37,7 @@ def directory_name(test: str, taken: Sequence[str]) -> str:
     return name
 
 
-BY_RESUME = "go on with --resume"
+BY_RESUME = "resume with --resume"
 
 
 def check_writable_name(path: Path) -> None:
@@ -151,7 +151,7 @@ def write_error(path: Path, error: OSError, go_on: str = BY_RESUME) -> MachineRe
     """The error for a path that cannot be written; `go_on`: advice if the verb has no --resume."""
     if error.errno == errno.ENOENT:
         return MachineRefuses(
-            f"{path}: is gone: somebody has removed it, or a directory above it, since it was made; begin anew"
+            f"{path}: is gone: it, or a directory above it, was removed during the run; start a new run"
         )
     advice = limit_reached(error.errno) or {
         errno.ENOSPC: f"free some space, then {go_on}",

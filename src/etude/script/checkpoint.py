@@ -110,7 +110,7 @@ def load(path: Path) -> Checkpoint:
     if document.get("version") != VERSION:
         raise InputError(
             f"{path}: version {document.get('version')} of the state format; this Étude reads {VERSION}: "
-            "go on with the Étude that wrote it, or run the script from its beginning"
+            "resume with the Étude that wrote it, or run the script from its beginning"
         )
     known = {"kept": {}} | {
         name: document[name] for name in Checkpoint.__dataclass_fields__ if name in document

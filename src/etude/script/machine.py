@@ -283,7 +283,7 @@ class Machine(Flow):
         if test is not None:
             self.world.end_trial(test)
         self.world.failed(reason, self.state.fastfail, test, self._scope)
-        raise CommandFailed(f"{reason}; FASTFAIL: all was stopped and left as it is")
+        raise CommandFailed(f"{reason}; FASTFAIL: everything was stopped and left unchanged")
 
     def _end_test(self, instruction: Instruction, _: str) -> None:
         test, interleave = self._running(), self.state.interleave
@@ -352,7 +352,7 @@ class Machine(Flow):
         elif test.budget_s is not None and self.world.spent_s(test) >= test.budget_s:
             test.why = f"{LIMITED} the time budget of {test.budget_s:g} s"
         elif not test.program:
-            test.why = "as many as asked"
+            test.why = "as many as requested"
         elif (test.kept - test.minimum) % (test.step or 1) == 0:
             enough, why = self._clean_up_if_refused(self.world.stop_decision, test, scope)
             test.why = why if enough else ""
@@ -388,7 +388,7 @@ class Machine(Flow):
             fastfail = None if self._ending else self.state.fastfail
             if reason is not None and fastfail is not None and not self.world.stopped:
                 self.world.failed(reason, fastfail, test, scope)
-                raise CommandFailed(f"{reason}; FASTFAIL: all was stopped and left as it is")
+                raise CommandFailed(f"{reason}; FASTFAIL: everything was stopped and left unchanged")
             if reason is not None:
                 self.world.warn(reason)
 

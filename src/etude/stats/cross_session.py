@@ -202,7 +202,7 @@ def _log_mean(x: ArrayLike, kind: Kind) -> tuple[float, Moments]:
 
 def _refused(have: int) -> NotSupported:
     return NotSupported(
-        reason=f"what changes between sessions is not known from {have} stored session{'' if have == 1 else 's'}",
+        reason=f"the variation between sessions is unknown from {have} stored session{'' if have == 1 else 's'}",
         have=have,
         needed=FEWEST - have,
         remedy="run both tests interleaved in one experiment, or state the spread between sessions",
@@ -212,5 +212,5 @@ def _refused(have: int) -> NotSupported:
 def _logs(x: ArrayLike) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     logs = positive_logarithms(x)
     if logs.size == 0:
-        raise ValueError("a session without values says nothing")
+        raise ValueError("a session without values")
     return logs

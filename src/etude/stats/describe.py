@@ -271,4 +271,4 @@ def _interpolated(ordered: NDArray[np.float64], share: float) -> float:
 
 def _check_share(share: float) -> None:
     if not 0.0 < share < 1.0:
-        raise ValueError(f"a percentile is asked for by a share between 0 and 1, as 0.99, not {share}")
+        raise ValueError(f"a percentile is a share between 0 and 1, as 0.99, not {share}")

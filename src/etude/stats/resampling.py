@@ -170,7 +170,7 @@ class Histograms:
 
     def _percentiles(self, merged: Floats, share: float) -> Floats:
         if not 0.0 < share < 1.0:
-            raise ValueError(f"a percentile is asked for by a share between 0 and 1, as 0.99, not {share}")
+            raise ValueError(f"a percentile is a share between 0 and 1, as 0.99, not {share}")
         upto = np.cumsum(merged, axis=1)
         reached = upto >= share * upto[:, -1:] * (1.0 - 1e-12)
         found: Floats = self.values[np.argmax(reached, axis=1)]

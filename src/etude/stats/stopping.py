@@ -101,7 +101,7 @@ class FixedCount:
     def decide(self, seen: SamplesSoFar) -> Decision:
         """Enough when the test with the fewest trials has `count`."""
         if seen.fewest >= self.count:
-            return Decision(True, f"{_trials(seen.fewest)}, as asked", None)
+            return Decision(True, f"{_trials(seen.fewest)}, as requested", None)
         return Decision(False, f"{seen.fewest} of {_trials(self.count)}", None)
 
 
@@ -128,7 +128,7 @@ class TimeBudget:
         if seen.measured_s < self.seconds:
             return Decision(False, f"{_seconds(seen.measured_s)} of {self.seconds:g} s used", None)
         used = f"{_seconds(seen.measured_s)} of {self.seconds:g} s used"
-        return Decision(True, f"{used} after {_trials(seen.fewest)}, as asked", None)
+        return Decision(True, f"{used} after {_trials(seen.fewest)}, as requested", None)
 
 
 @dataclass(frozen=True)

@@ -139,9 +139,7 @@ def _called(
     found = {place: machines.get(place) or Machine(clean(place[1]), "") for place in places}
     if name is None:
         if any(not each.name for each in found.values()):
-            raise UsageError(
-                f"{path}: does not say on which machine it was measured; say it, as in --machine NAME"
-            )
+            raise UsageError(f"{path}: has no record of its machine; name it, as in --machine NAME")
         return found
     if len(set(found.values())) > 1:
         several = ", ".join(sorted({each.name for each in found.values()}))

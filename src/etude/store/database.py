@@ -86,7 +86,7 @@ def error_of(error: SQLAlchemyError, where: str, nothing: str) -> InputError | M
         pid = lock_holder(Path(where), "POSIX")
         holder = (named_process(pid) if pid else None) or "another program"
         return MachineRefuses(f"{where}: {holder} keeps it locked; {nothing}; try again when it has ended")
-    return MachineRefuses(f"{where}: {said}; {nothing}; try again when that is mended")
+    return MachineRefuses(f"{where}: {said}; {nothing}; try again when that is repaired")
 
 
 DEFAULT = "etude-store.sqlite"

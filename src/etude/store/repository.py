@@ -52,7 +52,7 @@ def commit_of(repository: str, commit: str | None = None, *, dirty: bool = False
     if changed and not dirty:
         raise InputError(
             f"--repository {repository}: files differ from commit {sha[:12]}, of which the result would be stored: "
-            f"commit them, or say --dirty"
+            f"commit them, or give --dirty"
         )
     branch = _git(repository, "rev-parse", "--abbrev-ref", "HEAD") if commit is None else "HEAD"
     found = tuple(tag for tag in tags if tag) + ((DIRTY,) if changed else ())
@@ -65,11 +65,11 @@ def _git(repository: str, *words: str) -> str:
         done = run_to_end(tool_words(["git", "-C", repository, *words]), environment=environment)
     except FileNotFoundError:
         raise MachineRefuses(
-            "--repository needs git, which is not installed; or say --commit and --committed"
+            "--repository needs git, which is not installed; or give --commit and --committed"
         ) from None
     if done.status:
         said = " ".join(done.errors.decode("utf-8", "replace").split()) or f"git: {done.why}"
-        raise InputError(f"--repository {repository}: git says {said}")
+        raise InputError(f"--repository {repository}: git reports {said}")
     return done.text.strip()
 
 

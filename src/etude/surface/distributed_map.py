@@ -108,9 +108,9 @@ def _told(name: str, found: Difference, pair: bool) -> str:
     near, far = sorted(abs(math.expm1(bound)) for bound in (found.low, found.high))
     middle = percent(abs(math.expm1(found.difference)))
     return (
-        f"cells measured on {name} are {middle} ({percent(near)} … {percent(far)}) "
+        f"configurations measured on {name} are {middle} ({percent(near)} … {percent(far)}) "
         f"{'above' if found.low > 0 else 'below'} those of the other machine{'' if pair else 's'}, held against what "
-        "all cells predict: a machine is in these differences, besides the factors"
+        "all configurations predict: a machine is in these differences, besides the factors"
     )
 
 
@@ -151,7 +151,7 @@ def next_visit(kept: MapStore, budget: MapBudget, pending: Sequence[Configuratio
     while True:
         decision = decide(space, rules, samples, [*pending, *late], cost)
         if not isinstance(decision, Visit):
-            return "no other cell would end before the deadline" if late else decision.why
+            return "no other configuration would end before the deadline" if late else decision.why
         if cost is None or cost(decision.cell) <= budget.left_s():
             return decision
         late.append(decision.cell)

@@ -296,7 +296,9 @@ def _differs(then: MapDefinition, now: MapDefinition) -> str | None:
             return f"{what} was {a}, now {b}"
     was, new = precision_of(then.spec), precision_of(now.spec)
     if then.text == now.text and new < was:  # samples that meet a higher precision also meet a lower one
-        return f"precision was {percent(was)}, now {percent(new)}, which its cells were not measured to"
+        return (
+            f"precision was {percent(was)}, now {percent(new)}, which its configurations were not measured to"
+        )
     return (
         None if then.text == now.text else "what it measures was another: the harness or the command changed"
     )
@@ -386,7 +388,9 @@ def _read_samples(path: Path, space: Space) -> list[Line]:
             sample = sample_of_member(member, cells, where, "surface")
             found.append(Line(tried.order, sample, line["host"], tried.lost, tried.system))
         except EDITED as error:
-            raise InputError(f"{path}:{number}: no cell of a surface: {error}; was it edited?") from None
+            raise InputError(
+                f"{path}:{number}: no configuration of a surface: {error}; was it edited?"
+            ) from None
     return found
 
 
@@ -394,7 +398,9 @@ def sample_of_member(member: Any, cells: Collection[Configuration], where: str, 
     """A sample from plain data. Raises InputError if it is invalid or not of these configurations."""
     sample = decoded(Sample, member, where, at)
     if sample.cell not in cells or sample.state == "predicted":
-        raise InputError(f"{where}: no cell of a surface: {sample.state} {list(sample.cell)}; was it edited?")
+        raise InputError(
+            f"{where}: no configuration of a surface: {sample.state} {list(sample.cell)}; was it edited?"
+        )
     return sample
 
 

@@ -153,7 +153,7 @@ class Metric(Response):
         if code is None and not (place / "experiment.json").exists():
             raise CommandFailed(f"{script}: nothing was measured within {_left(asked):.0f} s")
         if code:
-            rows = said.strip().splitlines() or ["it said nothing"]
+            rows = said.strip().splitlines() or ["it printed nothing"]
             last = next((row for row in rows if row.startswith("etude: ")), rows[-1]).removeprefix("etude: ")
             raise CommandFailed(f"{script}: ended with {code}: {last}")
         return load_results(place)

@@ -113,9 +113,12 @@ def contradiction(rules: Rules, size: int) -> tuple[str, str] | None:
     """The rule that contradicts the others, by its option, and the reason; `size`: number of configurations. None if
     there is none."""
     if rules.count is not None and rules.count > size:
-        return "count", f"is {rules.count}: expected a whole number up to {size}, the cells that there are"
+        return (
+            "count",
+            f"is {rules.count}: expected a whole number up to {size}, the configurations that there are",
+        )
     if rules.plan == "d-optimal" and rules.count is None:
-        return "plan", "d-optimal needs a count: how many cells the design has"
+        return "plan", "d-optimal needs a count: how many configurations the design has"
     if rules.plan == "adaptive" and rules.count is None and rules.error is None:
         return "plan", "adaptive needs a count, or an error that is small enough"
     if rules.plan != "adaptive" and rules.error is not None:
@@ -184,7 +187,7 @@ def _again(
         return None
     told, measured = math.exp(float(fit.left_out.log[at])), math.exp(float(fit.known.log[at]))
     spread = max(float(fit.left_out.sd[at]), DOUBTED_SPREAD)
-    why = f"once more: {measured:.4g} is far off the {told:.4g} that the other cells predict"
+    why = f"once more: {measured:.4g} is far from {told:.4g}, which the other configurations predict"
     return Visit(fit.known.cells[at], told, spread, why)
 
 
@@ -215,10 +218,10 @@ def _decided(
     """The next configuration, or the reason why those measured or pending are enough."""
     taken = {*(sample.cell for sample in samples), *pending}
     if rules.count is not None and rules.plan != "d-optimal" and len(taken) >= rules.count:
-        return MapComplete(f"{len(taken)} cells were asked for")
+        return MapComplete(f"{len(taken)} configurations were requested")
     left = [cell for cell in planned_configurations(space, rules) if cell not in taken]
     if not left:
-        return MapComplete("every cell of the plan has been tried")
+        return MapComplete("every configuration of the plan has been tried")
     seen = tuple(samples[: learned_at(len(samples), len(pending))])
     ahead = (*(sample.cell for sample in samples[len(seen) :]), *pending)
     fit = fit_surrogate(space, seen) if rules.plan != "in-order" else None
@@ -232,7 +235,7 @@ def _decided(
     ):
         unsure = [cell for cell, known in zip(left, well_predicted(told, rules), strict=True) if not known]
         if not unsure:
-            return MapComplete(f"the other {len(left)} cells are predicted well enough")
+            return MapComplete(f"the other {len(left)} configurations are predicted well enough")
         left = unsure
     cell = _longest(space, rules, left, samples, pending)
     if cell is None:
@@ -459,7 +462,7 @@ def _visit(
         told = fit.predict([cell])
         if math.isfinite(float(told.sd[0])):
             spread = max(float(told.sd[0]), LEAST_SPREAD)
-            why = f"{fit.name} says so, ± {100 * spread:.0f} %"
+            why = f"predicted by {fit.name}, ± {100 * spread:.0f} %"
             return Visit(cell, math.exp(float(told.log[0])), spread, why, trusted)
     near = nearest_response(space, cell, samples)
     return Visit(cell, near, None, "as the nearest sample" if near is not None else "the first")

@@ -34,7 +34,7 @@ def d_optimal(
     """
     cells = [cell for cell in space if cell not in set(fixed)]
     if not 0 <= count <= len(cells):
-        raise ValueError(f"{count} cells beside {len(fixed)} fixed ones: the space has {space.size}")
+        raise ValueError(f"{count} configurations beside {len(fixed)} fixed ones: the space has {space.size}")
     rows = terms(space, cells)
     known = terms(space, fixed)
     base = known.T @ known + RIDGE * np.eye(known.shape[1])
@@ -113,7 +113,7 @@ def one_factor(space: Space, base: Configuration) -> tuple[Configuration, ...]:
     space."""
     cells = set(space)
     if base not in cells:
-        raise ValueError(f"{base} is no cell of the space")
+        raise ValueError(f"{base} is no configuration of the space")
     varied = [
         with_level(base, at, level)
         for at, factor in enumerate(space.factors)
@@ -141,7 +141,7 @@ def next_sample(
     taken = {*known.cells, *pending, *tried}
     cells = [cell for cell in (space if left is None else left) if cell not in taken]
     if not cells:
-        raise ValueError("all cells are measured")
+        raise ValueError("all configurations are measured")
     if fit is None or len(taken) < START:
         return farthest_configuration(space, taken)
     if not isinstance(fit, CovarianceFit):

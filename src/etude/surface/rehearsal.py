@@ -84,7 +84,7 @@ def rehearse_maps(
     number of finished ones. Raises InputError for a space that is too large, MachineRefuses if a process is killed."""
     if space.size > MOST_CELLS and not (rules.count and rules.count <= MOST_CELLS):
         raise InputError(
-            f"nothing rehearsed: the surface has {space.size} cells; expected {MOST_CELLS} at most, or a count"
+            f"nothing rehearsed: the surface has {space.size} configurations; expected {MOST_CELLS} at most, or a count"
         )
     job = _Job(
         space,

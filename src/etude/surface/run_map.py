@@ -96,10 +96,10 @@ def findings(samples: list[Sample]) -> list[str]:
     doubtful = sum(each.state == "measured" and not each.kept for each in samples)
     said = []
     if doubtful:
-        said.append(f"{doubtful} of {len(samples)} cells did not meet their target")
+        said.append(f"{doubtful} of {len(samples)} configurations did not meet their target")
     values = {each.value for each in samples if each.value is not None}
     if len(values) == 1 and len(samples) > 1:
-        said.append("the response is the same in all cells: no factor changes it")
+        said.append("the response is the same in all configurations: no factor changes it")
     return said
 
 
@@ -138,4 +138,4 @@ def _measured(kept: MapStore, response: Response, budget: MapBudget, visit: Visi
 
 def is_hopeless(error: EtudeError, count: int, last: str = "") -> EtudeError:
     """Error of a map without a measured configuration. `last`: clause on the last one."""
-    return type(error)(f"the first {count} cells could not be measured; the last{last}: {error}")
+    return type(error)(f"the first {count} configurations could not be measured; the last{last}: {error}")

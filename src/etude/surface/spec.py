@@ -140,7 +140,8 @@ def _metric(section: Section, factors: tuple[Factor, ...], confined: bool) -> Me
     _pattern(section, metric)
     if command and not any(f"{{{factor.name}}}" in command for factor in factors) and not confined:
         section.fail(
-            "command", "[response] command names no factor in braces: it would be the same in all cells"
+            "command",
+            "[response] command names no factor in braces: it would be the same in all configurations",
         )
     better = section.one_of("better", ("higher", "lower"), "lower")
     return MetricOf(
@@ -235,7 +236,7 @@ def _sizes(section: Section, what: str, levels: list[str], scale: Scale) -> list
 def _space(factors: tuple[Factor, ...], samples: Section) -> Space:
     everything = Space(factors)
     if everything.size > MOST_CELLS:
-        samples.fail(None, f"{everything.size} cells: expected {MOST_CELLS} at most")
+        samples.fail(None, f"{everything.size} configurations: expected {MOST_CELLS} at most")
     without: Any = samples.values.get("without", [])
     if not isinstance(without, list) or not all(isinstance(each, dict) for each in without):
         samples.fail(
@@ -244,7 +245,7 @@ def _space(factors: tuple[Factor, ...], samples: Section) -> Space:
     gone = frozenset(cell for each in without for cell in _matching(everything, samples, "without", each))
     space = Space(factors, gone)
     if space.size == 0:
-        samples.fail("without", "[samples] without leaves no cell")
+        samples.fail("without", "[samples] without leaves no configuration")
     return space
 
 

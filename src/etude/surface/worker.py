@@ -51,8 +51,8 @@ def _measure(place: Path) -> None:
     settings = space.settings(todo.visit.cell)
     if configuration_jobs.depends_on(response, text, settings) != todo.text:
         raise InputError(
-            f"{todo.spec or todo.simulate}: what it measures is another than when this cell was chosen: leave it as it "
-            "is until the map has ended"
+            f"{todo.spec or todo.simulate}: was changed after this configuration was chosen: do not edit "
+            "it until the map has ended"
         )
     response.restore(todo.lesson)
     engine_elsewhere = bool(os.environ.get(VARIABLE))

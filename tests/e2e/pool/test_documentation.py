@@ -63,7 +63,7 @@ def test_the_page_of_pools_runs_as_it_is_printed(start: Callable[..., Cluster], 
     of = {word: text for line, text in said.items() for word in line.split()}
     assert sorted(of["hostname"].split()) == ["n1", "n2"]
     for results in ("one", "two", "many"):
-        assert "4 of 4 cells" in of[results]
+        assert "4 of 4 configurations" in of[results]
     for node in ("n1", "n2"):
         assert f" on {node}: " in of["many"]  # each has measured a cell
         assert f"{node}: 1 " in of["cksum"]

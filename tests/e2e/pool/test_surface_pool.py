@@ -86,7 +86,7 @@ def test_a_surface_goes_on_over_the_other_node_when_one_is_killed(tmp_path: Path
     assert (lost / "attempt-2" / "sample.json").exists()
     assert told.count("node-lost") == 2  # as it happens, and in the timeline
     assert [row for row in told.splitlines() if row.split()[:1] == ["waited"]]
-    assert "4 of 4 cells" in said
+    assert "4 of 4 configurations" in said
 
 
 @needs_slurm

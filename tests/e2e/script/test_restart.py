@@ -101,7 +101,7 @@ def test_the_run_ends_with_6_where_the_hook_only_asks_for_a_restart(here: Path) 
     process = subprocess.Popen([ETUDE, "run", "s.ap", "-o", "r"], cwd=here, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     said = ""
-    while "it goes on after the boot" not in said:
+    while "the experiment resumes after the boot" not in said:
         said = process.stderr.readline()
     process.terminate()
     process.communicate()
@@ -127,7 +127,7 @@ def test_a_hook_that_fails_leaves_all_that_was_measured_and_says_how_to_go_on(
     ("script", "said"),
     [
         ("REBOOT\n", "etude boot-resume install"),
-        ("TEST a 1\nBOOT x\nEXEC true\nDONE\n", "nothing would go on at boot: etude boot-resume install"),
+        ("TEST a 1\nBOOT x\nEXEC true\nDONE\n", "nothing resumes at boot: etude boot-resume install"),
     ],
 )
 @pytest.mark.needs_root

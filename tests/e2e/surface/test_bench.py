@@ -23,5 +23,5 @@ def test_the_quick_bench_shows_all_mappers(tmp_path):
     for name in ("linear", "linear+seed", "binsearch", "binsearch+seed", "model", "ours", "ours+skip"):
         assert f"\n| {name} |" in page
     assert "| NO |" not in page
-    assert "| next of 10 000 cells" in page
+    assert "| next of 10 000 configurations" in page
     assert len(list(figures.glob("*.png"))) == 3

@@ -258,7 +258,7 @@ def test_results_that_another_verb_goes_on_with_are_refused_with_its_command(
     assert (
         etude(*verb.split(), "--resume", "r", *(["--fail-if", "elapsed > 1"] if verb == "bench" else [])) == 3
     )
-    assert one_line(capsys).endswith(f"go on with: {advice}\n")
+    assert one_line(capsys).endswith(f"resume with: {advice}\n")
 
 
 def test_an_engine_that_died_is_exit_code_5_and_says_how_to_go_on(

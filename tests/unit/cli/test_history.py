@@ -166,7 +166,7 @@ def test_an_alert_stands_only_where_a_fresh_comparison_bears_it_out(
     code = etude("history", "sort", "--machine", "host-a", "--rules", "r.toml", "--confirm", "old", "new")
     said = capsys.readouterr().out
     assert code == 0
-    assert ("Confirmed afresh" in said) is stands
+    assert ("Confirmed by a new comparison" in said) is stands
     assert ("Not confirmed" in said) is not stands
 
 

@@ -324,7 +324,7 @@ def test_a_simulated_server_takes_the_place_of_a_harness(
 @pytest.mark.parametrize(("arguments", "said"), [
     ([], "expected one HARNESS.toml"),
     (["a.toml", "b.toml"], "expected one HARNESS.toml"),
-    (["x.toml", "--simulate", "mm1"], "--simulate takes"),
+    (["x.toml", "--simulate", "mm1"], "--simulate replaces"),
     (["--simulate", "nix"], "--simulate nix: "),
     (["--simulate", "mm1:-3"], "--simulate mm1:-3: "),
     (["--simulate", "mm1:x"], "--simulate mm1:x: "),
@@ -396,7 +396,7 @@ def test_where_the_lowest_load_is_too_much_lower_ones_are_advised_once() -> None
         Finding("stalling", "2 of 55"),
     )
     answer = Answer(None, 0.0, 100.0, 0.95, False, findings[0].what, findings)
-    assert why_missed(answer) == f"{findings[0].what}: ask for lower loads"
+    assert why_missed(answer) == f"{findings[0].what}: allow lower loads"
     assert why_missed(replace(answer, findings=findings[1:])) == findings[0].what
 
 

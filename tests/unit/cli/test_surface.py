@@ -51,7 +51,7 @@ WRONG = {
     "both": (
         ("spec.toml", "--simulate", "Web"),
         2,
-        "--simulate takes",
+        "--simulate replaces",
     ),
     "no such surface": (
         ("--simulate", "Nothing"),
@@ -149,10 +149,10 @@ def test_a_surface_of_commands_is_measured_shown_and_shown_again(
     assert [row[0] for row in rows] == ["1", "2", "3", "4"]
     assert {" ".join(row[1:]) for row in rows} == {"n=1 kind=x", "n=1 kind=y", "n=10 kind=x", "n=10 kind=y"}
     first, second, *_ = shown.out.splitlines()
-    assert first.startswith("Ended: every cell ")
+    assert first.startswith("Ended: every configuration ")
     assert second.startswith("elapsed (s), 95 % ")
     golden(f"{first}\n{second}")
-    assert "4 of 4 cells measured" in shown.out
+    assert "4 of 4 configurations measured" in shown.out
     assert etude("surface", "r") == 0
     again = capsys.readouterr()
     assert (again.out, again.err) == (shown.out, "")
@@ -210,7 +210,7 @@ def test_the_same_command_goes_on_and_measures_nothing_twice(
     capsys.readouterr()
     simulated(etude)
     rows = capsys.readouterr().err.splitlines()
-    assert " after 1 cell, " in rows[0]
+    assert " after 1 configuration, " in rows[0]
     assert [row.split()[0] for row in rows[1:]] == ["2", "3", "4"]
     assert simulated(etude, "--simulate", "Web") == 3
     refused = capsys.readouterr().err
@@ -224,7 +224,7 @@ def test_the_document_has_all_cells_and_how_it_ended(
     code = simulated(etude, "--json", "--target", "200")
     document = json.loads(capsys.readouterr().out)
     assert (document["format"], document["version"], document["name"]) == ("etude-surface", 1, "DB_TP")
-    assert document["ended"].startswith("4 cells ")
+    assert document["ended"].startswith("4 configurations ")
     assert document["results"] == "r"
     states = [cell["state"] for cell in document["cells"]]
     assert (states.count("measured"), states.count("predicted")) == (4, 28)
@@ -252,7 +252,7 @@ def test_a_cell_that_fails_is_exit_status_1_and_can_be_tried_again(
     assert etude("surface", str(spec), "-o", "r") == 1
     shown = capsys.readouterr()
     assert "n=10 kind=y: failed" in shown.err
-    assert "3 of 4 cells measured" in shown.out
+    assert "3 of 4 configurations measured" in shown.out
     world.times = {"/bin/sh": good}
     assert etude("surface", str(spec), "-o", "r") == 1, "not asked to"
     assert etude("surface", str(spec), "-o", "r", "--retry") == 0
@@ -267,13 +267,15 @@ def test_a_command_that_never_works_ends_it_in_one_line(
     assert etude("surface", str(spec), "-o", "r", "-q") == 4
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("etude: ")
-    assert all(part in line for part in ("3 cells", "status 127", "2 cells on disk", "-o r "))
+    assert all(
+        part in line for part in ("3 configurations", "status 127", "2 configurations on disk", "-o r ")
+    )
     golden(line)
 
 
 @pytest.mark.parametrize(("error", "code", "said"), [
-    (KeyboardInterrupt(), 130, "SIGINT; 2 cells on disk"),
-    (MachineRefuses("no space left"), 5, "no space left; 2 cells on disk"),
+    (KeyboardInterrupt(), 130, "SIGINT; 2 configurations on disk"),
+    (MachineRefuses("no space left"), 5, "no space left; 2 configurations on disk"),
 ], ids=["interrupt", "refused"])  # fmt: skip
 def test_whatever_ends_it_the_cells_are_kept(
     etude: Etude, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: BaseException, code: int,

@@ -231,7 +231,7 @@ def test_the_count_and_the_sample_of_a_resumed_pair_are_those_of_its_whole_block
 def test_a_count_is_kept_to_exactly(tmp_path: Path, count: int, commands: tuple[str, ...]) -> None:
     found = outcome(tmp_path, {"a": around(0.01, *WILD)}, *commands, trials=count)
     assert {kept(found, name) for name in commands} == {count}
-    assert "as asked" in found.decisions[0].why
+    assert "as requested" in found.decisions[0].why
 
 
 def test_each_test_in_turn_has_a_decision_of_its_own(tmp_path: Path) -> None:

@@ -263,7 +263,7 @@ def test_metrics_of_two_units_are_not_put_on_one_axis(tmp_path: Path) -> None:
 
 def test_the_trials_that_a_warning_calls_another_level_are_marked() -> None:
     marked = {c.name: [p.x for p in c.points] for c in curves(drawn("timeline", "postmark/xfs:2.res"))}
-    assert marked["another level"] == [1, 2, 3]
+    assert marked["level shift"] == [1, 2, 3]
     assert len(marked[""]) == 28
 
 

@@ -397,7 +397,7 @@ def test_a_crossing_whose_interval_is_open_is_not_settled(golden: Golden) -> Non
         "dynamic", sizes, lambda size: [1.2, 1.21] * 5 if size < 2**25 else [1.02] * 6 + [1.08] * 4
     )
     found = explanation_of(reading_of(swept(base, other, over="total"))).findings
-    assert sentence(found, r"^Where .* 5 % is not settled: .* at \S+ MiB, but [^0-9]*\.$")
+    assert sentence(found, r"^Where .* 5 % is undecided: .* at \S+ MiB, but [^0-9]*\.$")
     golden("\n".join(found))
 
 

@@ -68,7 +68,7 @@ def test_more_factors_are_a_list_and_a_long_one_has_only_what_was_measured() -> 
     text = said(mapped)
     assert "disks=1 fs=ext4 nfsds=1 " in text
     assert "disks=1 fs=ext4 nfsds=2 " not in text
-    assert "72 more cells" in text
+    assert "72 more configurations" in text
     one = said(surface((NFSDS,), lambda n: n))
     assert one.count("nfsds=") >= 8
 

@@ -144,11 +144,11 @@ def test_after_some_failures_in_a_row_a_probe_is_not_asked_again(where: str) -> 
     probe = Told("a", log, gives={"size": "B"}, **{where: broken})  # type: ignore[arg-type]
     probing = RunProbes([probe])
     notes = [once(probing)[2] for _ in range(GIVE_UP_AFTER)]
-    assert ["not asked again" in line for (line,) in notes] == [False] * (GIVE_UP_AFTER - 1) + [True]
+    assert ["not run again" in line for (line,) in notes] == [False] * (GIVE_UP_AFTER - 1) + [True]
     asked = len(log)
     metrics, _, said = once(probing)
     assert (len(log), said) == (asked, [])
-    reason = "not asked again after 3 failures in a row; the last: nothing there"
+    reason = "not run again after 3 failures in a row; the last: nothing there"
     assert metrics == {"size": [None, "B", reason], "probe_a_cost": [None, "s", reason]}
 
 

@@ -113,9 +113,9 @@ HEAD = struct.pack(">IIIIqqd", 0x1C849313, 1, 0, 3, 1, 3600, 1.0)
     [
         ("HISTFA", "not base64"),
         ("", "cut short"),
-        (TEXT[:-4], "where its head says"),
+        (TEXT[:-4], "its header has"),
         (base64.b64encode(b"{}" * 9).decode(), "not a compressed histogram"),
-        (packed(HEAD), "0 bytes long where its head says 1"),
+        (packed(HEAD), "0 bytes long, its header has 1"),
         (packed(HEAD + b"\x80"), "within a count"),
         (
             packed(HEAD[:4] + struct.pack(">I", 2) + HEAD[8:] + b"\xff\x7f"),

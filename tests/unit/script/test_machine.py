@@ -320,7 +320,7 @@ def test_the_stop_rule_is_asked_before_another_trial() -> None:
 
 def test_of_a_test_whose_end_is_on_disk_nothing_runs_again() -> None:
     world, state = killed(WHOLE, states=2, trials=3)
-    world.ends["a"] = "as many as asked"
+    world.ends["a"] = "as many as requested"
     assert play(WHOLE, world, state) == ["ECHO end"]
 
 

@@ -59,7 +59,7 @@ def test_files_that_are_not_committed_are_refused_or_said(repository: Path) -> N
 
 @pytest.mark.parametrize("commit", ["nothing", "--all", "HEAD:file", "a..b"])
 def test_no_commit_is_said_as_git_says_it(repository: Path, commit: str) -> None:
-    with pytest.raises(InputError, match="git says") as refused:
+    with pytest.raises(InputError, match="git reports") as refused:
         commit_of(str(repository), commit)
     assert "\n" not in str(refused.value)
 

@@ -273,7 +273,7 @@ def test_where_all_jobs_are_ended_by_others_so_is_the_map(tmp_path: Path) -> Non
     with pytest.raises(MachineRefuses, match=r"^3 jobs .*cancelled"):
         mapped_over(tmp_path, nodes)
     assert not nodes.running()
-    with pytest.raises(CommandFailed, match=r"\b3 cells"):
+    with pytest.raises(CommandFailed, match=r"\b3 configurations"):
         mapped_over(tmp_path / "b", Nodes(1, ends=lambda cell, node: "cancelled"))
 
 
@@ -324,4 +324,4 @@ def test_of_a_system_with_a_node_of_its_own_that_node_is_named_apart(tmp_path: P
         off = [0.3 * (number % 2) + 0.01 * (number % 3) for number in range(WIDE.size)]
         left_out = SimpleNamespace(log=known_samples(kept.samples()).log - off)
         said = machine_findings(kept, SimpleNamespace(left_out=left_out))  # type: ignore[arg-type]
-    assert [re.findall(r"cells measured on (\w+)", each) for each in said][-1:] == [["system0"]]
+    assert [re.findall(r"configurations measured on (\w+)", each) for each in said][-1:] == [["system0"]]

@@ -68,7 +68,7 @@ def test_only_settings_in_which_both_levels_are_known_are_compared() -> None:
 def test_an_effect_that_its_interval_does_not_show_says_so() -> None:
     effects = main_effects(surface((DISKS, FS), lambda disks, fs: 100.0 + (fs == "xfs"), sd=0.1).filled)
     assert all(
-        "not told apart" in effect_text(effect) or "changes nothing" in effect_text(effect)
+        "not significant" in effect_text(effect) or "changes nothing" in effect_text(effect)
         for effect in effects
     )
 

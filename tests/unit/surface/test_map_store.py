@@ -61,7 +61,7 @@ def test_a_map_is_results_that_all_of_etude_reads(tmp_path: Path) -> None:
     assert (line.kept, line.metrics["rate"]) == (False, [None, "1/s", "it died"])
     assert results.experiment["metrics"]["rate"] == {"unit": "1/s", "kind": "rate"}
     assert [each["surface"]["order"] for each in lines(tmp_path / "r")] == [1, 2, 3, 4, 5, 6]
-    assert "every cell" in kept.document["surface"]["why"]
+    assert "every configuration" in kept.document["surface"]["why"]
     assert kept.document["sittings"][-1]["how_ended"] == "complete"
 
 

@@ -91,8 +91,9 @@ def test_a_plan_visits_its_own_cells_each_once_and_ends(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "count", "why"), [
-    ("full", 11, "every cell"), ("in-order", 11, "every cell"), ("one-at-a-time", 6, "every cell"),
-    ("count", 4, "4 cells"), ("d-optimal", 7, "every cell"), ("adaptive", 6, "6 cells"),
+    ("full", 11, "every configuration"), ("in-order", 11, "every configuration"),
+    ("one-at-a-time", 6, "every configuration"),
+    ("count", 4, "4 configurations"), ("d-optimal", 7, "every configuration"), ("adaptive", 6, "6 configurations"),
 ])  # fmt: skip
 def test_a_plan_has_as_many_cells_as_it_says(name: str, count: int, why: str) -> None:
     samples, said = mapped(GRID, PLANS[name], lambda cell: measured(cell, noisy(cell)))
@@ -290,7 +291,7 @@ def test_cells_under_way_are_not_visited_and_the_map_ends_only_after_they_have(n
 
 
 def test_as_many_are_begun_as_were_asked_for_and_no_more() -> None:
-    assert "6 cells" in ahead(Rules("adaptive", 6), [], 20)[1]
+    assert "6 configurations" in ahead(Rules("adaptive", 6), [], 20)[1]
     assert len(ahead(Rules("adaptive", 6), [], 20)[0]) == 6
     assert len(ahead(Rules("adaptive", 6), [measured((0, 0), 10.0), failed((1, 1))], 20)[0]) == 4
     assert isinstance(decide(GRID, Rules(count=2), [measured((0, 0), 10.0)], [(1, 1)]), Wait)
@@ -323,7 +324,7 @@ def test_nothing_is_begun_that_cells_under_way_will_make_known() -> None:
     assert isinstance(first, Visit)
     waits = decide(LINE, rules, samples, [first.cell])
     assert isinstance(waits, Wait)
-    assert "4 cells" in waits.why
+    assert "4 configurations" in waits.why
     assert isinstance(decide(LINE, replace(rules, within=0.2), samples, [first.cell]), Visit)
 
 

@@ -41,7 +41,7 @@ def test_a_full_plan_has_every_cell_once_in_an_order_by_seed():
 
 def test_one_factor_at_a_time_leaves_the_base_in_one():
     assert one_factor(GRID, (1, 1)) == ((1, 1), (2, 1), (3, 1), (1, 0), (1, 2))
-    with pytest.raises(ValueError, match="no cell"):
+    with pytest.raises(ValueError, match="no configuration"):
         one_factor(GRID, (3, 2))
 
 

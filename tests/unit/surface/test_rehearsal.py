@@ -66,6 +66,6 @@ def test_surfaces_are_smooth_and_within_the_loads() -> None:
 def test_a_space_that_nobody_waits_for_is_refused_in_one_line() -> None:
     large = Space((Factor("n", "linear", tuple(float(n) for n in range(500))),))
     with pytest.raises(
-        InputError, match=r"^nothing rehearsed: the surface has 500 cells; expected 400[^\n]*$"
+        InputError, match=r"^nothing rehearsed: the surface has 500 configurations; expected 400[^\n]*$"
     ):
         rehearse_maps(large, Rules(), TASK, "posterior", 1)

@@ -47,8 +47,8 @@ epoch; behind --shift they come before it.
                      (3), confidencelevel (95) and warn (1) have a meaning of their own
   --setexpr NAME=EXPR, --unset NAME: a variable from those that were set before; removes one
 
-EXPR may use $name, $mean, $median, $delta (half width of the interval of the mean), $count, $stddev, $min, $max,
-$slope (per trial), $sdev and $hw (deviation and half width in percent of the mean), $column (the metric's own
+EXPR may use $name, $mean, $median, $delta (margin of error of the interval of the mean), $count, $stddev, $min, $max,
+$slope (per trial), $sdev and $hw (deviation and margin of error in percent of the mean), $column (the metric's own
 name) and $confidencelevel; in transforms of rows every column, as $epoch, $thread, $command, $elapsed, $user, $sys;
 and $file, $fileno, $filecount. Numbers and "texts"; + - * / % **; < > <= >= == != for numbers, eq ne lt gt le ge
 and =~ /…/ for texts; && || ! and or not; abs int sqrt log exp min max.

@@ -44,8 +44,8 @@ _COLUMNS = {
 _NOTHING = ("", "-", "–", "na", "n/a", "nan")
 _UNKNOWN = math.nan
 _NOT_TOLD = {
-    "Wait": "Of Wait a summary tells the mean only.",
-    "CPU%": "Of CPU% a summary tells nothing: its mean is that of the runs' own shares.",
+    "Wait": "A summary has only the mean of Wait.",
+    "CPU%": "A summary has nothing on CPU%: its mean is that of the shares of single runs.",
 }
 
 

@@ -120,7 +120,7 @@ def answer(
     broken = any(each.fails for _, each in given)
     open_ones = sum(each.fails is None for _, each in given)
     if open_ones and undecided == "pass":
-        screen.say(f"--fail-if: {open_ones} undecided, which passes; --undecided fail ends with {UNDECIDED}")
+        screen.say(f"--fail-if: {open_ones} undecided, which passes; --undecided fail exits with {UNDECIDED}")
     elif open_ones:
         screen.say(f"--fail-if: {open_ones} undecided, which fails")
     judged = [*(("--fail-if", bound.text) for bound in bounds), *beside]

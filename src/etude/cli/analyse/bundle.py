@@ -73,7 +73,7 @@ def _tell(contents: Contents, options: argparse.Namespace, screen: Terminal) -> 
     if not options.anonymous:
         told = [f"host name {host}" for host in identity.hosts] + [f"home {home}" for home in identity.homes]
         if told:
-            screen.say(f"It says whose machine this was: {', '.join(told)}; --anonymous replaces them.")
+            screen.say(f"It names the machine and its user: {', '.join(told)}; --anonymous replaces them.")
         return
     for host in identity.doubtful:
         screen.say(

@@ -72,7 +72,7 @@ def _of(document: Mapping[str, Any], when: str, label: str) -> dict[str, Any]:
     machine = document.get("machine")
     if not isinstance(machine, Mapping) or not isinstance(machine.get(when), Mapping):
         ended = "; it has not ended yet, or was killed" if when == "after" else ""
-        raise InputError(f"{label}: says nothing of its machine {when} its trials{ended}")
+        raise InputError(f"{label}: has no record of its machine {when} its trials{ended}")
     return state_of(document, when)
 
 

@@ -57,9 +57,7 @@ def _chosen(document: Document, options: argparse.Namespace) -> Document:
     ]
     if not points:
         there = sorted({f"{point.test}: {point.metric}" for point in document.points})
-        raise InputError(
-            f"nothing is left of what was read by --test, --metric, --machine; there is {', '.join(there[:10])}"
-        )
+        raise InputError(f"no result fits --test, --metric and --machine; there is {', '.join(there[:10])}")
     metrics = {point.metric for point in points}
     return replace(
         document,

@@ -16,7 +16,7 @@ from etude.cli.shared_options import (
 )
 
 STATS = """\
-Statistics of stored results, ours or another program's: summaries, comparisons, warnings, and answers for CI.
+Show statistics of stored results, also of other programs: summaries, comparisons, warnings, and checks for CI.
 
 FILE is a results directory, a bundle, an Auto-pilot .res file, or what hyperfine, perf stat, fio, pytest-benchmark and
 others write (docs/reading-other-tools.md); FORMAT:FILE names the format. Of several files the first is the baseline.
@@ -33,10 +33,10 @@ def stats_options(parser: argparse.ArgumentParser) -> None:
         default="etude",
         help="autopilot: the tables of Getstats, with its options (etude stats --style autopilot --help)",
     )
-    _stats_shown(parser.add_argument_group("what is shown"))
-    _stats_compared(parser.add_argument_group("what is compared"))
+    _stats_shown(parser.add_argument_group("tables"))
+    _stats_compared(parser.add_argument_group("comparisons"))
     _stats_warned(parser.add_argument_group("notes"))
-    _stats_asked(parser.add_argument_group("questions, answered by the exit code"))
+    _stats_asked(parser.add_argument_group("checks, answered by the exit code"))
     from etude.analysis.transforms import add_options
 
     add_options(parser)
@@ -45,12 +45,12 @@ def stats_options(parser: argparse.ArgumentParser) -> None:
 def _stats_shown(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     repeated = partial(add, action="append", default=[])
-    repeated("--metric", metavar="NAME", help="show this metric only; the first is compared")
+    repeated("--metric", metavar="NAME", help="show only this metric (repeatable); the first is compared")
     add("--all", action="store_true", help="show all metrics, and a table for each of many tests")
     add(
         "--wide",
         action="store_true",
-        help="all columns, also on a narrow screen, and each sample as a line of bars in the order of its trials, "
+        help="show all columns, also on a narrow screen, and each sample as a line of bars in the order of its trials, "
         "outliers marked",
     )
     add_confidence(add)
@@ -60,25 +60,25 @@ def _stats_shown(group: argparse._ArgumentGroup) -> None:
         nargs="?",
         const=(0.5, 0.9, 0.99, 0.999),
         metavar="LIST",
-        help="with intervals, of all responses where trials carry histograms, else of the trials "
+        help="percentiles to show, with intervals: of all responses if trials have histograms, else of the trials "
         "(default p50,p90,p99,p99.9)",
     )
     add(
         "--trim",
         type=kinds.share_below_half,
         metavar="SHARE",
-        help="also the mean without that share at either end",
+        help="also show the trimmed mean, without this share at either end",
     )
     add(
         "--mean",
         choices=("arithmetic", "harmonic", "geometric", "proportion"),
-        help="insist on this mean; refused where it does not fit the metric",
+        help="use this mean; an error if it does not fit the metric",
     )
     add(
         "--error-bars",
         choices=("interval", "min-max", "quartiles", "deviation"),
         default="interval",
-        help="what stands beside the mean (default: its interval)",
+        help="statistic shown beside the mean (default: its interval)",
     )
     add("--json", action="store_true", help="print JSON (docs/formats.md)")
 
@@ -86,18 +86,18 @@ def _stats_shown(group: argparse._ArgumentGroup) -> None:
 def _stats_compared(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     repeated = partial(add, action="append", default=[])
-    add("--reference", metavar="TEST", help="compare all other tests with this one")
+    add("--reference", metavar="TEST", help="baseline: compare all other tests with this one")
     add_between_sessions(
         group,
         kinds.share,
-        "how far sessions of one test lie apart on this machine (a standard deviation, such as 3%%): "
-        "results of different sessions are compared only where that is known",
+        "standard deviation between sessions of one test on this machine, such as 3%%: "
+        "results of different sessions are compared only if it is known",
     )
     add_same_within(add)
     repeated(
         "--test",
         choices=("student", "by-variance", "permutation", "bootstrap"),
-        help="a further two-sample test of each comparison; repeat for several",
+        help="an additional two-sample test of each comparison; repeat for several",
     )
 
 
@@ -107,20 +107,20 @@ def _stats_warned(group: argparse._ArgumentGroup) -> None:
     repeated(
         "--threshold",
         metavar="NAME=VALUE",
-        help="where a warning begins, such as drift=5%% (docs/warnings.md)",
+        help="threshold of a warning, such as drift=5%% (docs/warnings.md)",
     )
     repeated(
         "--watch",
         metavar="NAME",
-        help="also say whether this metric rises, falls or changes its level over the trials",
+        help="also report whether this metric rises, falls or shifts its level over the trials",
     )
-    repeated("--no-warn", metavar="KIND", help="leave out warnings of this kind")
+    repeated("--no-warn", metavar="KIND", help="suppress warnings of this kind")
     add(
         "-v",
         "--verbose",
         "--all-warnings",
         action="store_true",
-        help="every note in full, not only the most important; outliers, too, that the monitor cannot explain",
+        help="show every note in full, and also outliers that the monitor cannot explain",
     )
 
 
@@ -130,13 +130,13 @@ def _stats_asked(group: argparse._ArgumentGroup) -> None:
     add(
         "--predicate",
         metavar="EXPR",
-        help="ends with 1 unless EXPR holds for elapsed, user and system (or --metric) of every test, "
+        help="exit with 1 unless EXPR holds for elapsed, user and system (or --metric) of every test, "
         "as getstats --predicate",
     )
     repeated(
         "--fail-if",
         metavar="BOUND",
-        help="ends with 1 where BOUND holds by the interval, such as 'elapsed > baseline * 1.05'",
+        help="exit with 1 if the interval shows that BOUND holds, such as 'elapsed > baseline * 1.05'",
     )
     add_undecided(group)
 
@@ -156,7 +156,7 @@ def stats_take_over(arguments: Sequence[str]) -> int | None:
 
 
 REPORT = """\
-One page of stored results that can be passed on: the verdict first, then tables, charts, warnings and the data.
+Make one self-contained page of stored results: the verdict first, then tables, charts, warnings and the data.
 
 FILE is what `etude stats` reads: a results directory, or what another program wrote. Of several the first is the
 baseline. The HTML page needs no network and no other file (docs/report.md).
@@ -174,32 +174,32 @@ def report_options(parser: argparse.ArgumentParser) -> None:
     add_output(
         add,
         "FILE",
-        "where to; - is standard output (default: HTML to report.html in the first results directory, or here; "
+        "output file; - is standard output (default: HTML to report.html in the first results directory, or here; "
         "the others to standard output)",
     )
     add(
         "--format",
         choices=tuple(REPORT_FORMATS),
-        help="html (default), markdown for pull requests, latex for papers; else by the name of -o",
+        help="html (default), markdown for pull requests, latex for papers; else from the name of -o",
     )
-    add("--title", metavar="TEXT", help="of the page (default: the experiment's name)")
+    add("--title", metavar="TEXT", help="title of the page (default: the experiment's name)")
     add("--metric", metavar="NAME", help="judge this metric instead of the primary one")
-    add("--reference", metavar="TEST", help="compare all other tests with this one")
+    add("--reference", metavar="TEST", help="baseline: compare all other tests with this one")
     add_same_within(add)
     add_between_sessions(
         parser,
         kinds.share,
-        "how far sessions of one test lie apart on this machine, for comparing several results",
+        "standard deviation between sessions of one test on this machine, for comparing several results",
     )
     add_confidence(add)
 
 
 DIFF = """\
-What differs between two results: their machines, settings, programs and plans; exit code 0 unless asked otherwise.
+Show what differs between two results: machines, settings, programs and plans. The exit code is 0 without --fail-on.
 
 A and B are results directories or bundles; `now` is the machine as it is at this moment. A alone is compared with
-itself: the machine before its first trial and after its last. What always moves (load, free space, times) and what one
-of both did not record stand apart (docs/snapshot.md).
+itself: the machine before its first trial and after its last. Values that always change (load, free space, times)
+and those that only one side recorded are listed apart (docs/snapshot.md).
 """
 
 
@@ -208,21 +208,21 @@ def diff_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     repeated = partial(add, action="append", default=[])
     add("first", metavar="A", help="a results directory, a bundle, or now")
-    add("second", nargs="?", metavar="B", help="another; without it A is compared before and after")
-    add("--all", action="store_true", help="also name what always moves, and all that was not recorded")
+    add("second", nargs="?", metavar="B", help="a second one; without it, A is compared before and after")
+    add("--all", action="store_true", help="also list values that always change, and those not recorded")
     repeated(
         "--fail-if",
         metavar="NAME",
-        help="end with 1 where something of this name differs, such as 'sysctl.*'; '*' is anything; repeat for several",
+        help="exit with 1 if a name that fits the pattern differs, such as 'sysctl.*'; repeat for several",
     )
     add("--json", action="store_true", help="print JSON (docs/formats.md)")
 
 
 PLAN = """\
-From a pilot: how many trials, and how much time, a difference needs, and what fits a deadline.
+Plan from a pilot: how many trials, and how much time, a difference needs, and what fits a deadline.
 
-PILOT is a results directory, or a file of any format that `etude stats` reads. Of tests that are compared: the trials
-with which a true difference is found. Of a single test, or with --precision: the trials that its mean needs.
+PILOT is a results directory, or a file of any format that `etude stats` reads. For tests that are compared: the trials
+with which a true difference is found. For a single test, or with --precision: the trials that its mean needs.
 """
 
 
@@ -235,41 +235,41 @@ def plan_options(parser: argparse.ArgumentParser) -> None:
         "--effect",
         type=kinds.share,
         metavar="SHARE",
-        help="the difference between two tests that is to be found (default 1%%)",
+        help="smallest difference between two tests to detect (default 1%%)",
     )
     add(
         "--power",
         type=kinds.share,
         default=0.8,
         metavar="SHARE",
-        help="the probability of finding it (default 0.8)",
+        help="probability of detecting it (default 0.8)",
     )
     add(
         "--precision",
         type=kinds.share,
         metavar="SHARE",
-        help="plan the mean of each test instead: the half width, relative to it, that is to be reached",
+        help="plan the mean of each test instead: its relative margin of error",
     )
     add(
         "--deadline",
         type=kinds.seconds,
         metavar="DURATION",
-        help="say what so much time finds, such as 30m or 2h",
+        help="show what difference this time can detect, such as 30m or 2h",
     )
-    add("--metric", metavar="NAME", help="plan for this metric (default: the one that is judged)")
+    add("--metric", metavar="NAME", help="metric to plan for (default: the primary one)")
     repeated(
         "--test",
         metavar="NAME",
-        help="plan for these tests only, the first being the reference; repeat for each",
+        help="plan for these tests only; the first is the baseline; repeat for each",
     )
     add("--json", action="store_true", help="print JSON (docs/planning.md)")
 
 
 EXPORT = """\
-Results in the formats of other programs: for their dashboards, bots and statistics.
+Export results in the formats of other programs: for their dashboards, bots and statistics.
 
-FILE is what `etude stats` reads; with --store the history in a store is exported. What a format cannot hold is said on
-standard error. What each keeps and loses: docs/export.md.
+FILE is what `etude stats` reads; with --store the history in a store is exported. What a format cannot hold is
+reported on standard error. docs/export.md lists what each format keeps and loses.
 """
 
 
@@ -287,31 +287,35 @@ def export_options(parser: argparse.ArgumentParser) -> None:
         metavar="FORMAT",
         help=f"{', '.join(FORMATS)} (docs/export.md)",
     )
-    add_output(add, "FILE", "where to (default: standard output)")
+    add_output(add, "FILE", "output file (default: standard output)")
     add(
         "--store",
         metavar="PLACE",
-        help="export what is in this store (a file, or a URL), all of it unless chosen from",
+        help="export the results of this store (a file, or a URL), or those that the options below select",
     )
-    repeated("--test", metavar="NAME", help="this test only; repeat for several")
-    repeated("--metric", metavar="NAME", help="this metric only; repeat for several")
-    add("--machine", metavar="NAME", help="what was measured on this machine only")
-    add("--commit", metavar="SHA", help="of the measured program; with --store: of it only")
-    add("--branch", metavar="NAME", help="which the commit is on; with --store: of it only")
+    repeated("--test", metavar="NAME", help="export only this test; repeat for several")
+    repeated("--metric", metavar="NAME", help="export only this metric; repeat for several")
+    add("--machine", metavar="NAME", help="export only results of this machine")
+    add(
+        "--commit",
+        metavar="SHA",
+        help="commit of the measured program; with --store: export only its results",
+    )
+    add("--branch", metavar="NAME", help="branch of the commit; with --store: export only its results")
     add(
         "--repository",
         metavar="URL",
-        help="of the measured program, for Conbench: https://github.com/ORG/NAME",
+        help="repository of the measured program, for Conbench: https://github.com/ORG/NAME",
     )
-    add("--reason", metavar="WORD", help="why it was run, for Conbench, such as commit or nightly")
+    add("--reason", metavar="WORD", help="reason for the run, for Conbench, such as commit or nightly")
     add_confidence(add)
 
 
 BUNDLE = """\
 Pack results for publication: with scripts, machine, verdict and checksums, so that others can verify and repeat.
 
-DIR is a results directory; several go into one bundle. The same input gives the same bytes. docs/bundle.md says what is
-in a bundle.
+DIR is a results directory; several go into one bundle. The same input gives the same bytes. docs/bundle.md lists the
+contents of a bundle.
 """
 
 
@@ -324,11 +328,11 @@ def bundle_options(parser: argparse.ArgumentParser) -> None:
         "FILE",
         "FILE.tar.gz, FILE.tar.zst or FILE.tar; another name is that of a directory (default DIR-bundle.tar.gz)",
     )
-    add("--no-logs", action="store_true", help="leave out what the programs printed (TEST/logs)")
+    add("--no-logs", action="store_true", help="leave out the output of the programs (TEST/logs)")
     add(
         "--anonymous",
         action="store_true",
-        help="replace host names by host-1 … and home directories by /home/user, everywhere alike",
+        help="replace host names by host-1 … and home directories by /home/user, consistently",
     )
     kinds.add_mask(add)
     add(

@@ -53,7 +53,7 @@ def _peak(path: str, number: int, several: bool) -> Section:
 
 def _surface(path: str, number: int, several: bool) -> Section:
     kept = MapStore(path)
-    kept.check_whole("cells")
+    kept.check_whole("configurations")
     mapped = surface_result_of(kept)
     heading = f"Surface of {path}" if several else "Surface"
     return surface_section(mapped, f"surface-{number}", heading, status=as_line(of_map(kept, mapped)))

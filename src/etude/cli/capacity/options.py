@@ -11,13 +11,13 @@ from etude.cli.shared_options import FORMATS, add_budget, add_like, add_output, 
 from etude.peak import LONGEST_S
 
 PEAK = """\
-Find the highest load that a server bears: the peak rate, with a stated confidence, at the least benchmarking time.
+Find the maximum sustainable load of a server (its peak rate), with a stated confidence, in the least benchmarking time.
 
 --url names a server of HTTP, --run a load command, each with limits such as --p99 100ms. HARNESS is a file that says
 more: how the system is started, offered load, read and stopped, and what is too much (docs/workbench.md); or
-MODULE:NAME of one in Python. Each trial is on disk before the next begins: the same command with the same -o goes on
-where it was ended. Results directories in its place are shown again, and drawn beside each other with --figures. The
-exit status is 0 where the target is met, 1 where it is not.
+MODULE:NAME of one in Python. Each trial is on disk before the next begins: the same command with the same -o
+resumes it. Results directories in place of HARNESS are shown again, and drawn together with --figures. The
+exit status is 0 if the target is met, else 1.
 """
 
 
@@ -31,21 +31,21 @@ def peak_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--simulate",
         metavar="CURVE[:PEAK]",
-        help="a simulated server in place of HARNESS: mm1, mmc, knee, ramp, tail and others (default peak 500)",
+        help="a simulated server instead of HARNESS: mm1, mmc, knee, ramp, tail and others (default peak 500)",
     )
-    add_output(add, "DIR", "results directory; one that holds this search goes on")
-    add_harness_options(parser.add_argument_group("in place of HARNESS"))
+    add_output(add, "DIR", "results directory; if it holds this search, resume it")
+    add_harness_options(parser.add_argument_group("the system (instead of HARNESS)"))
     add_pool(parser)
     _peak_search_options(parser.add_argument_group("the search"))
-    _peak_other_ways(parser.add_argument_group("before the bench is booked"))
+    _peak_other_ways(parser.add_argument_group("rehearsal"))
     add(
         "--figures",
         metavar="DIR",
-        help="draw figures there: load factors over benchmarking time, time at each load",
+        help="draw figures in DIR: load factors over benchmarking time, time at each load",
     )
-    add("--format", choices=FORMATS, default="pdf", help="of the figures (default pdf)")
+    add("--format", choices=FORMATS, default="pdf", help="format of the figures (default pdf)")
     add("--json", action="store_true", help="print the answer as JSON on standard output (docs/formats.md)")
-    add("-q", "--quiet", action="store_true", help="nothing of single trials, only the answer")
+    add("-q", "--quiet", action="store_true", help="no line for each trial, only the answer")
 
 
 def _peak_search_options(group: argparse._ArgumentGroup) -> None:
@@ -60,13 +60,13 @@ def _peak_search_options(group: argparse._ArgumentGroup) -> None:
         "--seed",
         type=kinds.seed,
         metavar="N",
-        help="of what the policy (and a simulated server) draws (default 0)",
+        help="seed of the policy and of a simulated server (default 0)",
     )
     add(
         "--seed-load",
         type=kinds.load,
         metavar="LOAD",
-        help="begin there: the peak of a similar configuration",
+        help="first load: the peak of a similar configuration",
     )
     add(
         "--factor",
@@ -74,23 +74,34 @@ def _peak_search_options(group: argparse._ArgumentGroup) -> None:
         type=_peak_factor,
         default=[],
         metavar="NAME=VALUE",
-        help="of the configuration: {NAME} in the harness",
+        help="a factor of the configuration: {NAME} in the harness",
     )
     add(
         "--promise",
         choices=("rate", "region"),
-        help="the target: an answer within --within of the peak (default), or whose reading is near its limit",
+        help="the target: an answer within --within of the peak (default), or with a response near its limit",
     )
-    add("--within", type=kinds.share, metavar="SHARE", help="of the target rate (default 10%%)")
-    add("--width", type=kinds.share, metavar="SHARE", help="of the target region: s (default 10%%)")
-    add("--confidence", type=kinds.percent_between, metavar="PERCENT", help="of the target (default 95)")
+    add("--within", type=kinds.share, metavar="SHARE", help="accuracy of the target rate (default 10%%)")
+    add("--width", type=kinds.share, metavar="SHARE", help="width s of the target region (default 10%%)")
+    add(
+        "--confidence",
+        type=kinds.percent_between,
+        metavar="PERCENT",
+        help="confidence of the target (default 95)",
+    )
+
     add_budget(add)
-    add("--deadline", type=kinds.deadline, metavar="TIME", help="such as 17:30; then the best so far")
+    add(
+        "--deadline",
+        type=kinds.deadline,
+        metavar="TIME",
+        help="end by TIME, such as 17:30, with the best result so far",
+    )
     add(
         "--speed",
         type=kinds.number_above_0,
         metavar="N",
-        help="of --simulate: N times faster than life, to watch it",
+        help="with --simulate: run N times faster than real time, to watch the search",
     )
 
 
@@ -100,21 +111,27 @@ def _peak_other_ways(group: argparse._ArgumentGroup) -> None:
     one.add_argument(
         "--rehearse",
         action="store_true",
-        help="search simulated servers only: what it will cost, and how often it is right",
+        help="search simulated servers only: report the cost, and how often the answer is right",
     )
     one.add_argument(
         "--calibrate",
         action="store_true",
-        help="measure how trials vary with run length and load; suggests both (a known peak: --seed-load)",
+        help="measure how trials vary with run length and load, and suggest both (if the peak is known: --seed-load)",
     )
     add(
         "--fixed-cost",
         type=kinds.time_to(LONGEST_S, zero=True),
         metavar="TIME",
-        help="of --rehearse: a trial's, besides its run (default: 170 s; of a HARNESS, its warm-up and 1 s)",
+        help="with --rehearse: fixed cost of a trial, besides its run (default: 170 s; for a HARNESS, its "
+        "warm-up and 1 s)",
     )
     add_like(group)
-    add("--searches", type=kinds.count, metavar="N", help="of --rehearse, on each curve (default 20)")
+    add(
+        "--searches",
+        type=kinds.count,
+        metavar="N",
+        help="with --rehearse: searches of each curve (default 20)",
+    )
 
 
 def _peak_factor(text: str) -> tuple[str, str]:
@@ -127,10 +144,10 @@ def _peak_factor(text: str) -> tuple[str, str]:
 SURFACE = """\
 Map a response over configurations, at the least benchmarking time: peak rates of a server, or a metric of a test.
 
-SPEC.toml says what is measured, which factors are varied over which levels, and which cells are to be measured
-(docs/surfaces.md). Each cell is on disk before the next begins: the same command with the same -o goes on where it was
-ended, and nothing is measured twice. A results directory in place of SPEC.toml is shown again. The exit status is 0
-where every cell that was tried has a value that meets its target, 1 where one has not.
+SPEC.toml defines what is measured, which factors are varied over which levels, and which configurations are measured
+(docs/surfaces.md). Each configuration is on disk before the next begins: the same command with the same -o resumes
+the map, and nothing is measured twice. A results directory in place of SPEC.toml is shown again. The exit status is
+0 if every configuration that was tried has a value that meets its target, else 1.
 """
 
 
@@ -144,22 +161,22 @@ def surface_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--simulate",
         metavar="NAME[:SEED]",
-        help="simulated servers in place of SPEC: DB_TP, Web, Mail, SPECsfs97, cached and others",
+        help="simulated servers instead of SPEC: DB_TP, Web, Mail, SPECsfs97, cached and others",
     )
-    add_output(add, "DIR", "results directory; one that holds this map goes on")
-    _surface_sampling(parser.add_argument_group("which cells are measured (in place of what SPEC says)"))
+    add_output(add, "DIR", "results directory; if it holds this map, resume it")
+    _surface_sampling(parser.add_argument_group("sampling of configurations (overrides SPEC)"))
     add(
         "--target",
         type=kinds.number_above_0,
         metavar="R",
-        help="say how much of each factor a response of R takes",
+        help="report how much of each factor a response of R needs",
     )
-    add("--figures", metavar="DIR", help="draw figures there: the surface, its map, the effects")
-    add("--format", choices=FORMATS, default="pdf", help="of the figures (default pdf)")
+    add("--figures", metavar="DIR", help="draw figures in DIR: the surface, its map, the effects")
+    add("--format", choices=FORMATS, default="pdf", help="format of the figures (default pdf)")
     add_pool(parser)
-    _surface_rehearsal(parser.add_argument_group("before the bench is booked"))
+    _surface_rehearsal(parser.add_argument_group("rehearsal"))
     add("--json", action="store_true", help="print the surface as JSON on standard output (docs/formats.md)")
-    add("-q", "--quiet", action="store_true", help="nothing of single cells, only the surface")
+    add("-q", "--quiet", action="store_true", help="no line for each configuration, only the surface")
 
 
 def _surface_sampling(group: argparse._ArgumentGroup) -> None:
@@ -167,17 +184,22 @@ def _surface_sampling(group: argparse._ArgumentGroup) -> None:
     add(
         "--plan", choices=SURFACE_PLANS, help="full (default), in-order, one-at-a-time, d-optimal or adaptive"
     )
-    add("--count", type=kinds.count, metavar="N", help="cells that are measured at most")
+    add("--count", type=kinds.count, metavar="N", help="maximum number of configurations measured")
     add(
         "--error",
         type=kinds.share,
         metavar="SHARE",
-        help="of adaptive: predictions that are so near are enough",
+        help="error of predictions at which the adaptive plan stops",
     )
-    add("--skip", action="store_true", help="leave out cells that are predicted well enough")
+    add("--skip", action="store_true", help="skip configurations that are predicted well enough")
     add_budget(add)
-    add("--deadline", type=kinds.deadline, metavar="TIME", help="such as 17:30; then the best so far")
-    add("--retry", action="store_true", help="try cells again that failed in an earlier session")
+    add(
+        "--deadline",
+        type=kinds.deadline,
+        metavar="TIME",
+        help="end by TIME, such as 17:30, with the best result so far",
+    )
+    add("--retry", action="store_true", help="measure configurations again that failed in an earlier session")
 
 
 def _surface_rehearsal(group: argparse._ArgumentGroup) -> None:
@@ -185,13 +207,13 @@ def _surface_rehearsal(group: argparse._ArgumentGroup) -> None:
     add(
         "--rehearse",
         action="store_true",
-        help="map simulated surfaces only: what it will cost, and how often cells are right",
+        help="map simulated surfaces only: report the cost, and how many configurations are right",
     )
     add_like(group)
-    add("--maps", type=kinds.count, metavar="N", help="of --rehearse (default 5)")
+    add("--maps", type=kinds.count, metavar="N", help="with --rehearse: number of maps (default 5)")
     add(
         "--fixed-cost",
         type=kinds.time_to(LONGEST_S, zero=True),
         metavar="TIME",
-        help="of --rehearse: a trial's, besides its run (default: the harness's warm-up and 1 s)",
+        help="with --rehearse: fixed cost of a trial, besides its run (default: the harness's warm-up and 1 s)",
     )

@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--speed is for --simulate")
     only_with_rehearse(options, "like", "searches", "fixed_cost")
     if options.simulate is not None and options.harness:
-        raise UsageError("--simulate takes the place of HARNESS: leave out one of them")
+        raise UsageError("--simulate replaces HARNESS: leave out one of them")
     short = short_harness(options)
     if short:
         save_harness(options, short)

@@ -29,18 +29,18 @@ def add_harness_options(group: argparse._ArgumentGroup) -> None:
     one.add_argument(
         "--url",
         metavar="URL",
-        help="a server of HTTP: GET by etude load, each request on a connection of its own",
+        help="measure an HTTP server: GET requests of etude load, each on its own connection",
     )
     one.add_argument(
         "--run",
         dest="load_command",
         metavar="'CMD {load}'",
-        help="offer load by a command; it may have {runlength}, {seed} and {requests}, too",
+        help="offer load with a command; {runlength}, {seed} and {requests} in it are replaced, too",
     )
     repeated(
         "--read",
         metavar="REGEX",
-        help="of --run: its group is the limited time, with its unit (1.83ms). NAME:UNIT=REGEX, such as "
+        help="with --run: REGEX whose group is the limited time, with its unit (1.83ms). NAME:UNIT=REGEX, such as "
         "p95:ms=REGEX or completed:1=REGEX: a number by name; may be given several times. windows (default), "
         "pgbench, sysbench, httperf, fio, hey, vegeta or k6: the kind of a reader",
     )
@@ -54,46 +54,49 @@ def add_harness_options(group: argparse._ArgumentGroup) -> None:
             help=f"limit of the {name[1:]}th percentile",
         )
     add(
-        "--errors", type=kinds.share, metavar="SHARE", help="limit of failed requests (default of --url: 1%%)"
+        "--errors",
+        type=kinds.share,
+        metavar="SHARE",
+        help="limit of failed requests (default with --url: 1%%)",
     )
     add(
         "--loads",
         type=_loads,
         metavar="LOW..HIGH",
-        help="that may be offered (default 10..100000 requests/s, or 1..1000 clients)",
+        help="range of offered loads (default 10..100000 requests/s, or 1..1000 clients)",
     )
     add("--clients", action="store_true", help="{load} is a number of clients, not a rate")
     add(
         "--runlength",
         type=kinds.time_to(LONGEST_S),
         metavar="TIME",
-        help="of the longest trial (default 10s)",
+        help="duration of the longest trial (default 10s)",
     )
     add(
         "--warmup",
         type=kinds.time_to(LONGEST_S, zero=True),
         metavar="TIME",
-        help="half of the load before each trial, which counts nowhere",
+        help="offer half of the load before each trial; not counted",
     )
     add(
         "--pieces",
         type=kinds.whole_to(MOST_PIECES),
         metavar="N",
-        help="of --run: so many runs of the command are one trial, which may end after any of them (default: 5 with "
+        help="with --run: number of runs of the command in a trial, which may end after any of them (default: 5 with "
         "--read REGEX and a CMD with {runlength}, else 1)",
     )
     add(
         "--hosts",
         metavar="FILE",
-        help="offer the load from all hosts of this file at once, each its share (docs/remote.md)",
+        help="offer the load from all hosts of this file together, each its share (docs/remote.md)",
     )
-    add("--start", metavar="CMD", help="start the system, which is ended after the search")
+    add("--start", metavar="CMD", help="start the system with this command; it is ended after the search")
     add(
         "--ready",
         metavar="CMD",
-        help="succeeds when the system answers (default of --url: it takes connections)",
+        help="command that succeeds once the system answers (default with --url: it accepts connections)",
     )
-    add("--save", metavar="FILE", help="write the harness there, and search with it")
+    add("--save", metavar="FILE", help="write the harness to FILE, and search with it")
 
 
 def _loads(text: str) -> tuple[float, float]:
@@ -136,12 +139,12 @@ def short_harness(options: argparse.Namespace) -> str:
             *(name.removesuffix("_s") for name in given),
             *(["save"] if options.save else []),
         ]:
-            raise UsageError(f"--{names[0]} is for --url and --run: a HARNESS.toml says it itself")
+            raise UsageError(f"--{names[0]} is for --url and --run: a HARNESS.toml has its own setting")
         return ""
     if options.harness or options.simulate is not None:
         which = "--url" if options.url is not None else "--run"
         other = "HARNESS" if options.harness else "--simulate"
-        raise UsageError(f"{which} takes the place of {other}: leave out one of them")
+        raise UsageError(f"{which} replaces {other}: leave out one of them")
     if options.factor:
         raise UsageError("--factor is for a HARNESS.toml: --url and --run have none")
     one_thread()

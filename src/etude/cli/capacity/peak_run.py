@@ -90,7 +90,7 @@ def _answered(options: argparse.Namespace, source: Source, policy: Policy, kept:
 def say_lost(kept: Record, what: str) -> None:
     """Print the trials that a directory has lost since its last session."""
     if text := kept.lost_text(what):
-        show_aside(note(f"{kept.directory}: {text}; what is missing is made again where it is needed"))
+        show_aside(note(f"{kept.directory}: {text}; missing trials are repeated where needed"))
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def open_bench(options: argparse.Namespace, source: Source, kept: SearchStore) -
 
 def resumed_by_same_command(count: str, directory: object) -> str:
     """The clause of a verb that resumes by being typed again."""
-    return f"{count} on disk; the same command with -o {directory} goes on"
+    return f"{count} on disk; the same command with -o {directory} resumes"
 
 
 def rehearse(options: argparse.Namespace, source: Source) -> int:

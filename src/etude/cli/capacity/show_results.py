@@ -78,7 +78,7 @@ def _search_figures(found: Sequence[Search]) -> dict[str, Figure]:
 def show_stored_map(options: argparse.Namespace) -> int:
     """A stored map once more; returns the exit code."""
     kept = MapStore(options.spec)
-    kept.check_whole("cells")
+    kept.check_whole("configurations")
     return show_map(kept, options)
 
 
@@ -117,7 +117,7 @@ def _map_status(kept: MapStore, words: Sequence[str]) -> str:
     if UNFINISHED in words:
         measured = len({sample.cell for sample in kept.samples()})
         parts.append(
-            f"Interrupted after {measured} of {counted(kept.definition.space.size, 'cell')}: "
+            f"Interrupted after {measured} of {counted(kept.definition.space.size, 'configuration')}: "
             f"the same command with -o {kept.directory} resumes it."
         )
     return " ".join(parts)

@@ -14,7 +14,7 @@ def run(options: argparse.Namespace) -> int:
     """Map, or show a map again; returns the exit code."""
     only_with_rehearse(options, "like", "maps", "fixed_cost")
     if options.simulate is not None and options.spec is not None:
-        raise UsageError("--simulate takes the place of SPEC: leave out one of them")
+        raise UsageError("--simulate replaces SPEC: leave out one of them")
     if options.simulate is None and options.spec is None:
         raise UsageError("expected SPEC.toml, a results directory to show again, or --simulate NAME")
     if options.spec is not None and (Path(options.spec) / "experiment.json").exists():

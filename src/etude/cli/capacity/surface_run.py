@@ -105,7 +105,7 @@ def mapped(
     path = directory_of(options, what)
     _none_under_way(path)
     with ending_by_signals(), open_map(path, what, options.command_line) as kept:
-        say_lost(kept, "cells")
+        say_lost(kept, "configurations")
         if options.retry:
             kept.forget_failed()
         with _on_disk(kept):
@@ -128,14 +128,14 @@ def _none_under_way(path: Path) -> None:
         return
     jobs = "a job" if count == 1 else f"{count} jobs"
     raise InputError(
-        f"{path}: {jobs} of it may be under way in a pool: go on with the same --pool, which waits for them"
+        f"{path}: {jobs} of it may be under way in a pool: resume with the same --pool, which waits for them"
     )
 
 
 def _on_disk(kept: MapStore) -> AbstractContextManager[None]:
     """However a map is ended, it says where it is, and how to resume it."""
     return naming_results(
-        lambda _: resumed_by_same_command(counted(len(kept.samples()), "cell"), kept.directory)
+        lambda _: resumed_by_same_command(counted(len(kept.samples()), "configuration"), kept.directory)
     )
 
 
@@ -167,13 +167,15 @@ def _check_pool(pool: PoolSpec, response: Response, budget: MapBudget) -> None:
     resource = next(iter(budget.resources), None)
     if pool.etude == "copied":
         what = (
-            None if isinstance(response, Metric) and response.asked.command else f"a cell of {response.name}"
+            None
+            if isinstance(response, Metric) and response.asked.command
+            else f"a configuration of {response.name}"
         )
         what = what if resource is None else f"factor {resource} (a resource)"
         if what is not None:
             raise UsageError(
-                f"--pool: {what} needs Étude on the nodes: with etude=copied a cell can be a command only; install it "
-                "on a file system that the nodes share, and leave out etude=copied"
+                f"--pool: {what} needs Étude on the nodes: etude=copied is for commands only; install "
+                "it on a file system that the nodes share, and leave out etude=copied"
             )
     if response.nodes > 1 and resource is not None and pool.kind != "local":
         raise UsageError(

@@ -12,15 +12,15 @@ from etude.figures import KINDS
 PLOT = """\
 Figures of stored results, for papers: bars, lines, ratios, p-values, distributions, and trials over time.
 
-FILE is whatever `etude stats` reads. The name of -o decides the format: .pdf, .eps, .svg or .png; it fits a column of a
-paper (3.3 inches) unless --size says otherwise. Every kind of figure, with its picture: docs/figures.md.
+FILE is anything that `etude stats` reads. The name of -o decides the format: .pdf, .eps, .svg or .png; it fits a
+column of a paper (3.3 inches) unless --size is given. Every kind of figure, with its picture: docs/figures.md.
 """
 
 
 def plot_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude plot`."""
     add = parser.add_argument
-    add("files", nargs="+", metavar="FILE", help="results, or a pattern between quotes")
+    add("files", nargs="+", metavar="FILE", help="results, or a quoted pattern")
     add(
         "--kind",
         "--mode",
@@ -31,13 +31,13 @@ def plot_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--monitor",
         action="store_true",
-        help="what the monitor read beside the trials of one results directory, over time (docs/monitor.md)",
+        help="the monitor's readings during the trials of one results directory, over time (docs/monitor.md)",
     )
     add(
         "--trial",
         type=_plot_trial,
         metavar="N",
-        help="with --monitor: the time around this trial only (of --test)",
+        help="with --monitor: only the time around this trial (of --test)",
     )
     add(
         "-o",
@@ -45,15 +45,15 @@ def plot_options(parser: argparse.ArgumentParser) -> None:
         "--graphfile",
         type=kinds.place,
         metavar="FILE",
-        help="what is written (default KIND.pdf or monitor.pdf)",
+        help="output file (default KIND.pdf or monitor.pdf)",
     )
     add(
         "--data",
         metavar="DIR",
         help="also write the data, and a Gnuplot and a Python script that draw it again",
     )
-    _plot_content(parser.add_argument_group("what is shown"))
-    _plot_looks(parser.add_argument_group("how it looks"))
+    _plot_content(parser.add_argument_group("data"))
+    _plot_looks(parser.add_argument_group("appearance"))
 
 
 def _plot_content(group: argparse._ArgumentGroup) -> None:
@@ -63,64 +63,76 @@ def _plot_content(group: argparse._ArgumentGroup) -> None:
         "--metric",
         "--components",
         metavar="A,B",
-        help="these metrics (default: the primary one); wait and cpu are made of elapsed, user and system",
+        help="metrics to show (default: the primary one); wait and cpu are computed from elapsed, user and system",
     )
-    repeated("--test", metavar="NAME", help="these tests only; * and ? stand for anything")
+    repeated("--test", metavar="NAME", help="only these tests; * and ? are wildcards")
     add(
         "--x",
         metavar="PARAMETER",
-        help="what x is (default: the parameter, or the number in names, that varies)",
+        help="the quantity on the x axis (default: the parameter, or the number in names, that varies)",
     )
     add("--log", choices=("x", "y", "xy"), default="", help="logarithmic axes")
     add(
         "--bars",
         choices=("interval", "quartiles", "min-max", "deviation", "none"),
-        help="what error bars are "
-        "(default: the interval of the mean; quartiles in ratio, deviation in pvalues)",
+        help="meaning of error bars "
+        "(default: the interval of the mean; quartiles in ratio, standard deviation in pvalues)",
     )
     add(
         "--confidence",
         type=kinds.percent_between,
         default=0.95,
         metavar="PERCENT",
-        help="of intervals (default 95)",
+        help="confidence level of intervals (default 95)",
     )
     add(
         "--reference",
         metavar="SERIES",
-        help="which series ratio and pvalues compare with (default: the first)",
+        help="baseline series of ratio and pvalues (default: the first)",
     )
-    repeated("--threshold", metavar="VALUE[=TEXT]", help="a line at 5ms, with that text")
-    repeated("--mark", metavar="X[=TEXT]", help="a line at a value of x, such as 32KiB=L1")
-    repeated("--first", type=_plot_count, metavar="N", help="pvalues: also of the first N trials only")
-    add("--welch", action="store_true", help="pvalues: by Welch's test, not Student's")
+    repeated("--threshold", metavar="VALUE[=TEXT]", help="draw a line at 5ms, with that label")
+    repeated("--mark", metavar="X[=TEXT]", help="draw a line at a value of x, such as 32KiB=L1")
+    repeated("--first", type=_plot_count, metavar="N", help="pvalues: also show the first N trials alone")
+    add("--welch", action="store_true", help="pvalues: use Welch's test instead of Student's")
 
 
 def _plot_looks(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add("--title", default="", metavar="TEXT", help="above the figure")
-    add("--xlabel", metavar="TEXT", help="of the x axis")
-    add("--ylabel", metavar="TEXT", help="of the y axis")
+    add("--title", default="", metavar="TEXT", help="title of the figure")
+    add("--xlabel", metavar="TEXT", help="label of the x axis")
+    add("--ylabel", metavar="TEXT", help="label of the y axis")
     add("-k", "--key", type=key_place, default="best", metavar="PLACE", help="'top right', outside, off …")
-    add("-f", "--font-size", type=font_size, default=8.0, metavar="POINTS", help="of all text (default 8)")
-    add("--size", type=picture_size, metavar="WxH", help="inches (default: 3.3 wide, as high as it needs)")
+    add(
+        "-f",
+        "--font-size",
+        type=font_size,
+        default=8.0,
+        metavar="POINTS",
+        help="font size in points (default 8)",
+    )
+    add(
+        "--size",
+        type=picture_size,
+        metavar="WxH",
+        help="size in inches (default: 3.3 wide, as high as needed)",
+    )
     add("--rotate", type=number, metavar="DEGREES", help="rotate the labels of the x axis")
-    add("--bar-width", type=number, default=1.0, metavar="N", help="of each bar (default 1)")
+    add("--bar-width", type=number, default=1.0, metavar="N", help="width of each bar (default 1)")
     add(
         "--bar-gap",
         type=number,
         default=0.0,
         metavar="N",
-        help="between bars, in widths of a bar (default 0)",
+        help="space between bars, in bar widths (default 0)",
     )
     add(
         "--group-gap",
         type=number,
         default=1.0,
         metavar="N",
-        help="between groups, in widths of a bar (default 1)",
+        help="space between groups, in bar widths (default 1)",
     )
-    add("--no-stack", action="store_true", help="user time beside system time, not on it")
+    add("--no-stack", action="store_true", help="draw user time beside system time, not stacked")
 
 
 def _plot_kind(text: str) -> str:
@@ -143,9 +155,9 @@ def _plot_trial(text: str) -> int:
 
 
 PROFILE = """\
-What a trace of etude record amounts to: calls, bytes, errors, sizes, order and time, per file, over time.
+Summarise a trace of etude record: calls, bytes, errors, sizes, order and time, per file, over time.
 
-Of two traces, such as that of a program and that of its replay, times, sizes and calls beside each other. Files are
+Two traces, such as of a program and of its replay, are shown side by side. Files are
 named by following descriptors through open, dup, fork, exec and close. Times are those of whole calls. More:
 docs/profile.md.
 """
@@ -157,31 +169,31 @@ PROFILE_USUAL_TOP = 15
 def profile_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude profile`."""
     add = parser.add_argument
-    add("trace", metavar="TRACE", help="what etude record wrote")
+    add("trace", metavar="TRACE", help="a recording of etude record")
     add(
         "other",
         nargs="?",
         metavar="OTHER",
-        help="a second one: both beside each other, and ratios of it to the first",
+        help="a second recording: show both side by side, with ratios to the first",
     )
     add(
         "--top",
         type=_profile_many,
         metavar="N",
-        help=f"so many files, calls and processes (default {PROFILE_USUAL_TOP}; JSON: all)",
+        help=f"maximum number of files, calls and processes listed (default {PROFILE_USUAL_TOP}; JSON: all)",
     )
     add(
         "--figure",
         metavar="FILE",
         help="draw cumulative read and write time against run time into FILE.pdf, .eps, .svg or .png",
     )
-    add("--partial", action="store_true", help="take what is there of a trace that is cut short or damaged")
+    add("--partial", action="store_true", help="read what is left of a truncated or damaged trace")
     add(
         "--script",
         metavar="FILE",
-        help="with two traces: the script made of the first one; its size is shown",
+        help="with two traces: the script made from the first one; its size is shown",
     )
-    add("--roll", metavar="FILE", help="with two traces: the roll made of the first one; its size is shown")
+    add("--roll", metavar="FILE", help="with two traces: the roll made from the first one; its size is shown")
     add("--json", action="store_true", help="print one JSON document on standard output (docs/formats.md)")
 
 

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if options.what == "remove":
         unit.remove()
-        print("Nothing goes on at boot any more.")
+        print("Nothing is resumed at boot any more.")
         return 0
     return _status(json=options.json)
 
@@ -57,7 +57,7 @@ def _status(*, json: bool) -> int:
 def _tell(status: object) -> None:
     assert isinstance(status, Status)
     if status.installed:
-        Terminal().say(f"Goes on at boot: {status.file} ({status.by}).")
+        Terminal().say(f"Resumes at boot: {status.file} ({status.by}).")
     else:
         why = f": {status.file} {status.why}" if status.why else ""
-        Terminal().say(f"Does not go on at boot{why}. etude boot-resume install")
+        Terminal().say(f"Does not resume at boot{why}. etude boot-resume install")

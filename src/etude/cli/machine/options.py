@@ -17,10 +17,10 @@ def doctor_options(parser: argparse.ArgumentParser) -> None:
 
 
 QUIET = """\
-Make the machine quiet, put it back exactly as it was, or show how it stands.
+Make the machine quiet, put it back exactly as it was, or show its status.
 
-WHAT is `usual` (without any: on does that), names of operations, NAME=VALUE for those with a choice, and cpus=LIST for
-CPUs that are to be kept free. What was before is on disk before anything changes; off puts it back, also after a crash.
+WHAT is `usual` (the default of `on`), names of operations, NAME=VALUE for those with a choice, and cpus=LIST for
+CPUs that are kept free. The previous state is on disk before anything changes; off restores it, also after a crash.
 Operations, and what each changes: docs/quiet.md.
 """
 
@@ -35,18 +35,25 @@ def quiet_options(parser: argparse.ArgumentParser) -> None:
         "way",
         choices=QUIET_WAYS,
         metavar="on|off|status",
-        help="make it quiet; put all back; show (changes nothing)",
+        help="make the machine quiet; put all back; show the status (changes nothing)",
     )
     add("what", nargs="*", metavar="WHAT", help="usual, NAME, NAME=VALUE, cpus=LIST")
-    add("--except", dest="without", action="append", default=[], metavar="NAME", help="not this operation")
-    add("--dry-run", action="store_true", help="on: say what would be changed, and change nothing")
+    add(
+        "--except",
+        dest="without",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="leave out this operation",
+    )
+    add("--dry-run", action="store_true", help="on: print what would change, and change nothing")
     add("--json", action="store_true", help="one JSON object on standard output (docs/quiet.md)")
 
 
 COOL = """\
-Bring the caches into a state, and say how much of a data set is in memory before and after.
+Bring the caches into a state, and report how much of a data set is in memory before and after.
 
-WAY is warm (read the data set), chill (use up memory until the kernel has given up its caches), drop (the kernel's
+WAY is warm (read the data set), chill (evict the caches by memory pressure), drop (the kernel's
 drop_caches), remount (of the file systems that the data set lies on), or remount+chill; none only looks. status mounts
 again what a remount that was killed has left unmounted, as the next session of root does, and names it. Nothing here
 restarts the machine: CACHE reboot in a script and etude bench --cool reboot do (docs/reboot.md).
@@ -67,7 +74,7 @@ def cool_options(parser: argparse.ArgumentParser) -> None:
 
 
 HOSTS = """\
-Try the hosts of a file: whether each can be reached and measured on, and how its clock stands to ours."""
+Check the hosts of a file: whether each can be reached and used for measuring, and how far its clock is off."""
 
 
 def hosts_options(parser: argparse.ArgumentParser) -> None:
@@ -76,9 +83,9 @@ def hosts_options(parser: argparse.ArgumentParser) -> None:
 
 
 BOOT_RESUME = """\
-Go on with scripts behind a restart of the machine: install, remove, or show what does that at boot.
+Resume scripts after a restart of the machine: install, remove, or show the service that does so at boot.
 
-What is gone on with, when it is refused, and how to go on by hand: docs/reboot.md.
+Which scripts are resumed, when resuming is refused, and how to resume by hand: docs/reboot.md.
 """
 
 
@@ -91,7 +98,7 @@ def boot_resume_options(parser: argparse.ArgumentParser) -> None:
         "what",
         choices=BOOT_RESUME_WHAT,  # resume is what happens at boot
         metavar="install|remove|status",
-        help="install: have systemd (or /etc/rc.local) go on at boot with a script that restarts the machine, or was "
+        help="install: have systemd (or /etc/rc.local) resume at boot a script that restarts the machine, or was "
         "cut short; remove: undo that; status: whether it is installed (exit code 1: it is not), what waits for "
         "the next boot, and what the boot loader offers",
     )

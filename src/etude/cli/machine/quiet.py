@@ -70,7 +70,7 @@ def _status(asked: Request, *, as_json: bool) -> int:
         return 0
     show(status_blocks(rows))
     if file().exists():
-        show([Sentence(), Sentence(f"What was before is in {file()}; etude quiet off puts it back.")])
+        show([Sentence(), Sentence(f"The previous state is in {file()}; etude quiet off restores it.")])
     if stale := left_over():
         show([Sentence(f"Of a former boot, and reset by the restart: {', '.join(stale)}.")])
     return 0

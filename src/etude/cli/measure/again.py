@@ -74,7 +74,7 @@ def _again(given: Path, first: Path, options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     if others := others_given(options, ("again", "output", "seed", "between_sessions", "json")):
-        raise UsageError(f"--again takes what to do from the record: leave out {', '.join(others)}")
+        raise UsageError(f"--again takes its settings from the record: leave out {', '.join(others)}")
 
 
 def _stated(percent: float, stated_session_spread: Any) -> Any:
@@ -90,7 +90,7 @@ def _check_record(first: Path, document: Mapping[str, Any], then: Verdict) -> No
             f"{first}: is no results directory of etude bench or etude run; only those can be repeated"
         )
     if not any(test.kept for test in then.tests):
-        raise InputError(f"{first}: holds no trial that was kept; there is no verdict to reproduce")
+        raise InputError(f"{first}: holds no included trial; there is no verdict to reproduce")
 
 
 def _notes(document: Mapping[str, Any], seed: int, new: bool) -> list[str]:

@@ -144,7 +144,7 @@ def _measured(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Su
         from etude.cli.measure import pool_run
 
         if options.show_output:
-            raise UsageError("--show-output: what runs over a pool prints elsewhere; leave out one of them")
+            raise UsageError("--show-output: jobs of a pool print elsewhere; leave out one of them")
         return pool_run.bench(plan, spec, options, kinds.monitor(options))
     with closing(ShownOutput(sys.stderr) if options.show_output else Display(sys.stderr)) as display:
         return run_plan(
@@ -191,5 +191,5 @@ def _least_s(options: argparse.Namespace) -> float | None:
 def _check_resume(options: argparse.Namespace) -> None:
     if others := verb_parsers.others_given(options, RESUMED):
         raise UsageError(
-            f"--resume takes what to do from the results directory: leave out {', '.join(others)}"
+            f"--resume takes its settings from the results directory: leave out {', '.join(others)}"
         )

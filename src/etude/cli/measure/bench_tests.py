@@ -81,7 +81,7 @@ def _hooks(options: argparse.Namespace, commands: int) -> list[dict[str, str | N
         lines = given if isinstance(given, list) else [given]
         if len(lines) not in (0, 1, commands):
             raise UsageError(
-                f"--{point}: stands {len(lines)} times beside {commands} commands; give it once for all, or for each"
+                f"--{point}: given {len(lines)} times for {commands} commands; give it once for all, or for each"
             )
         found.append(lines * commands if len(lines) == 1 else lines or [None] * commands)
     return [dict(zip(HOOKS, each, strict=True)) for each in zip(*found, strict=True)]

@@ -13,7 +13,7 @@ from etude.experiment.sweep import Sweep, parse_list, parse_parameter
 
 INSTEAD = {
     "--style": "set NO_COLOR=1 for no colours, or send standard error to a file for no live line",
-    "--sort": "tests stand in the order of the command line; put the baseline first",
+    "--sort": "tests are listed in the order of the command line; put the baseline first",
     "--time-unit": "each figure has the unit that fits it; --json and --export csv are in seconds",
     "-u": "each figure has the unit that fits it; --json and --export csv are in seconds",
     "--export-asciidoc": "type --export markdown=FILE",

@@ -19,7 +19,7 @@ from etude.cli.shared_options import (
 from etude.results.model import CACHE_WAYS
 
 BENCH = """\
-Compare commands at once: interleaved in random order, until the ratio of their times is known.
+Compare commands: interleaved in random order, until the ratio of their times is known.
 
 One command is run until its mean is known. The first run of each command is recorded but excluded. Commands are
 split into words as a shell would, and started without one; hooks (--setup and the like) are lines for /bin/sh.
@@ -48,9 +48,9 @@ def bench_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--reference",
         metavar="CMD",
-        help="a command that stands before the others: the baseline of all ratios",
+        help="a command before the others: the baseline of all ratios",
     )
-    add("--reference-name", metavar="NAME", help="its name")
+    add("--reference-name", metavar="NAME", help="name of the baseline command")
     add(
         "--resume",
         metavar="DIR",
@@ -58,10 +58,10 @@ def bench_options(parser: argparse.ArgumentParser) -> None:
         "--trials; takes no commands",
     )
     add_pool(parser)
-    _bench_around(parser.add_argument_group("around the trials"))
-    _bench_enough(parser.add_argument_group("how many trials"))
-    _bench_how(parser.add_argument_group("how trials are run"))
-    _bench_after(parser.add_argument_group("what comes out"))
+    _bench_around(parser.add_argument_group("hooks and caches"))
+    _bench_enough(parser.add_argument_group("number of trials"))
+    _bench_how(parser.add_argument_group("execution of trials"))
+    _bench_after(parser.add_argument_group("results"))
 
 
 def _bench_around(group: argparse._ArgumentGroup) -> None:
@@ -76,13 +76,13 @@ def _bench_around(group: argparse._ArgumentGroup) -> None:
         choices=CACHE_WAYS,
         default="none",
         metavar="WAY",
-        help="the state of the caches before each trial, brought about and looked at (docs/bench.md): "
+        help="set and check the state of the caches before each trial (docs/bench.md): "
         + ", ".join(CACHE_WAYS),
     )
     repeated(
         "--data",
         metavar="PATH",
-        help="a file or directory of the data set, of which --cool tells how much is in memory; repeat for more",
+        help="a file or directory of the data set; --cool reports how much of it is in memory; repeat for more",
     )
     add("-c", "--cleanup", metavar="LINE", help="once per test, after its last trial")
     repeated(
@@ -113,20 +113,20 @@ def _bench_enough(group: argparse._ArgumentGroup) -> None:
         "--min-time",
         type=kinds.seconds,
         metavar="SECONDS",
-        help="measure for so long by the clock, however soon the precision is reached; --max-trials and --time end "
-        "it sooner (default 3; not with --pool)",
+        help="measure at least this long (wall-clock time), even if the precision is reached earlier; --max-trials "
+        "and --time end it sooner (default 3; not with --pool)",
     )
     group.add_argument(
         "--precision",
         type=kinds.share,
         metavar="SHARE",
-        help="half width to reach: of the mean for one command (default 5%%), of the ratio for several (2%%)",
+        help="margin of error to reach: of the mean for one command (default 5%%), of the ratio for several (2%%)",
     )
     group.add_argument(
         "--time",
         type=kinds.seconds,
         metavar="SECONDS",
-        help="stop after this time by the clock, all between the trials included, once the minimum of trials is "
+        help="stop after this wall-clock time, time between trials included, once the minimum of trials is "
         "done (default 30)",
     )
 
@@ -139,7 +139,7 @@ def _bench_how(group: argparse._ArgumentGroup) -> None:
         choices=("blocks", "in-turn", "duet"),
         default="blocks",
         help="blocks: one trial of each per block, in random order (default); in-turn: one test after the "
-        "other, not compared; duet: all at once on CPUs of their own, a ratio under contention",
+        "other, not compared; duet: all at once on separate CPUs, a ratio under contention",
     )
     add("--workers", type=int, default=1, metavar="N", help="start N copies at once, released together")
     add(
@@ -162,9 +162,9 @@ def _bench_how(group: argparse._ArgumentGroup) -> None:
         help="run commands by /bin/sh; its start is measured and subtracted",
     )
     shells.add_argument(
-        "-S", metavar="SHELL", help="the same by another shell, such as bash or 'bash --norc'"
+        "-S", metavar="SHELL", help="like --shell, with another shell, such as bash or 'bash --norc'"
     )
-    shells.add_argument("-N", action="store_true", help="without a shell, which is the default")
+    shells.add_argument("-N", action="store_true", help="run commands without a shell (default)")
     add("--shell-program", metavar="PATH", help="the shell of --shell (default /bin/sh)")
     add("--input", metavar="FILE", help="standard input of each run (default: empty)")
     add(
@@ -190,22 +190,22 @@ def _bench_how(group: argparse._ArgumentGroup) -> None:
         "--metric",
         type=kinds.metric,
         metavar="NAME[:UNIT[:JOIN]]=REGEX",
-        help="a number from the program's own output: the first group of REGEX; or $.NAME.NAME, a place in its JSON",
+        help="read a number from the program's output: the first group of REGEX; or $.NAME.NAME, a member of its JSON",
     )
     add(
         "--primary",
         default="elapsed",
         metavar="METRIC",
-        help="the metric that is judged and compared (default elapsed)",
+        help="the primary metric, which is judged and compared (default elapsed)",
     )
-    add("--no-cgroup", action="store_true", help="do not put tests into a cgroup of their own")
+    add("--no-cgroup", action="store_true", help="do not run tests in cgroups of their own")
     add(
         "--counters",
         choices=("auto", "on", "off"),
         default="auto",
-        help="perf events: auto: where the machine has hardware ones (default); on: software ones alone, too",
+        help="perf events: auto: if the machine has hardware events (default); on: also with software events only",
     )
-    add("--seed", type=int, metavar="N", help="of the random order (default: random, recorded)")
+    add("--seed", type=int, metavar="N", help="seed of the random order (default: random, recorded)")
     kinds.add_monitor(group.add_argument)
     kinds.add_mask(group.add_argument)
 
@@ -217,17 +217,17 @@ def _bench_after(group: argparse._ArgumentGroup) -> None:
         "--baseline",
         metavar="DIR",
         help="compare with stored results, too, as far as what changes between sessions is known; "
-        "better: run base and head at once, as two commands",
+        "better: run base and head together, as two commands",
     )
     add_between_sessions(
         group,
         kinds.share,
-        "how far sessions of one test lie apart on this machine (a standard deviation, such as 3%%)",
+        "standard deviation between sessions of one test on this machine, such as 3%%",
     )
     repeated(
         "--fail-if",
         metavar="BOUND",
-        help="end with 1 where BOUND holds by the interval, such as 'elapsed > baseline * 1.05'; the baseline "
+        help="exit with 1 if the interval shows that BOUND holds, such as 'elapsed > baseline * 1.05'; the baseline "
         "is the first command, or that of --baseline",
     )
     add_undecided(group)
@@ -251,9 +251,9 @@ BENCH_OTHERWISE = "a command and its arguments are quoted as one word, such as '
 
 
 RUN = """\
-Run a script in the Auto-pilot language: tests, what is around them, and when there are enough trials.
+Run a script in the Auto-pilot language: tests, their preparation, and their stop rules.
 
-SCRIPT is a script (docs/language.md), or a state file that CHECKPOINT wrote: then it goes on from there.
+SCRIPT is a script (docs/language.md), or a state file that CHECKPOINT wrote, from which the run is resumed.
 """
 
 
@@ -261,24 +261,24 @@ def run_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude run`."""
     add = parser.add_argument
     repeated = partial(add, action="append", default=[])
-    add("script", nargs="?", metavar="SCRIPT", help="the script, or a state file to go on from")
+    add("script", nargs="?", metavar="SCRIPT", help="the script, or a state file to resume from")
     add(
         "assignments",
         nargs="*",
         metavar="NAME=VALUE",
-        help="set a variable, and the environment variable; the script's own VAR and ENV of it do not count",
+        help="set a variable and the environment variable; overrides VAR and ENV in the script",
     )
     add_output(add, "DIR", "results directory (default etude-results/SCRIPT-UTCTIME)")
-    add("--resume", metavar="DIR", help="go on with an interrupted script; takes no SCRIPT")
+    add("--resume", metavar="DIR", help="resume an interrupted script; takes no SCRIPT")
     add(
         "--again",
         metavar="DIR",
         help="repeat an experiment of etude run or etude bench from its own record (a results directory, or a bundle), "
-        "and say whether its verdicts are reproduced (exit code 1: one is not); takes no SCRIPT",
+        "and report whether its verdicts are reproduced (exit code 1: one is not); takes no SCRIPT",
     )
-    add("--check", action="store_true", help="run nothing: parse, expand, and say what would run")
-    add("--list", action="store_true", help="run nothing: the names of the tests, one a line")
-    repeated("-I", "--include", metavar="DIR", help="look for included files here, too, before $APLIB")
+    add("--check", action="store_true", help="run nothing: parse, expand, and print what would run")
+    add("--list", action="store_true", help="run nothing: print the names of the tests, one per line")
+    repeated("-I", "--include", metavar="DIR", help="also search DIR for included files, before $APLIB")
     repeated(
         "--probe",
         metavar="NAME",
@@ -288,19 +288,25 @@ def run_options(parser: argparse.ArgumentParser) -> None:
     repeated(
         "--watch",
         metavar="NAME",
-        help="also say whether this metric rises, falls or changes its level over the trials (variable WATCH)",
+        help="also report whether this metric rises, falls or shifts its level over the trials (variable WATCH)",
     )
     add(
         "--counters",
         choices=("auto", "on", "off"),
         default="auto",
-        help="perf events: auto: where the machine has hardware ones (default)",
+        help="perf events: auto: if the machine has hardware events (default)",
     )
-    add("--seed", type=int, metavar="N", help="of the random order of INTERLEAVE (default: random, recorded)")
+    add(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="seed of the random order of INTERLEAVE (default: random, recorded)",
+    )
+
     add_between_sessions(
         parser,
         kinds.percent,
-        "with --again: how far sessions of one test lie apart, in percent (default: from three stored ones)",
+        "with --again: standard deviation between sessions of one test, in percent (default: from three stored ones)",
     )
     add_pool(parser)
     kinds.add_monitor(add)
@@ -310,12 +316,12 @@ def run_options(parser: argparse.ArgumentParser) -> None:
 
 
 IO_SWEEP = """\
-Run the I/O benchmark at one size after another, in random order; then say what the curve shows, and draw it.
+Run the I/O benchmark at several sizes, in random order; then explain the curve, and draw it.
 
 Over buffer sizes (the default) the rate of the timed loop is judged, for a buffer that is untouched, touched before the
 clock is read, and on huge pages. Over total sizes (--totals 1..128M) it is the time of the whole program, statically
-and dynamically linked. The results are ordinary ones: etude stats, plot and report read them. The machine's caches are
-drawn into the figure. More: docs/io.md; a tutorial: docs/tutorials/io-lab.md.
+and dynamically linked. etude stats, plot and report read the results. The machine's caches are drawn into
+the figure. More: docs/io.md; a tutorial: docs/tutorials/io-lab.md.
 """
 
 
@@ -331,24 +337,24 @@ def io_sweep_options(parser: argparse.ArgumentParser) -> None:
         metavar="SIZES",
         help="buffer sizes: 16K, or 4K,64K, or 8..16M for powers of two (default 8..16M; over totals 2M)",
     )
-    add("--totals", "-t", type=size_list, metavar="SIZES", help="how much is transferred (default 16M)")
+    add("--totals", "-t", type=size_list, metavar="SIZES", help="bytes transferred (default 16M)")
     repeated(
         "--curve",
         metavar="NAME[=OPTIONS]",
         help="untouched, touched, huge, direct, pread, random, mmap, io_uring, static, dynamic; or a name of your own "
         "with options of etude io, such as 'hugetouched=--huge on --touch'; repeat for several",
     )
-    add("--write", action="store_true", help="write, not read")
+    add("--write", action="store_true", help="measure writing instead of reading")
     add(
         "--program",
         choices=("io-static", "io-dynamic", "etude-engine"),
         default="io-static",
-        help="which build of the benchmark runs (default io-static)",
+        help="build of the benchmark to run (default io-static)",
     )
-    add("--no-storage", action="store_true", help="do not measure the storage itself by O_DIRECT")
-    add("--refine", type=int, default=0, metavar="N", help="up to N more sizes where a curve bends most")
+    add("--no-storage", action="store_true", help="do not measure the storage device by O_DIRECT")
+    add("--refine", type=int, default=0, metavar="N", help="add up to N sizes where the curve bends most")
     add_output(add, "DIR", "results directory (default etude-results/NAME-UTCTIME)")
-    add("--resume", metavar="DIR", help="go on with an interrupted sweep; takes only --format and --json")
+    add("--resume", metavar="DIR", help="resume an interrupted sweep; takes only --format and --json")
     add_figures(parser)
     add("--json", action="store_true", help="print the reading as JSON on standard output (docs/formats.md)")
 
@@ -356,17 +362,17 @@ def io_sweep_options(parser: argparse.ArgumentParser) -> None:
 IO_LAB = """\
 Do the whole I/O lab: throughput over buffer sizes, and static against dynamic linking over file sizes.
 
-Three figures come out (PDF, unless --format says otherwise), as in the lab's notes: (1) throughput against buffer size
-with this machine's caches, (2) whole-program time and its ratio, (3) means with deviations and p-values. What they show
-is said in words. A few minutes; the results are kept, and etude io explain reads them again. Each trial stands in
-buffers.csv and linking.csv, too.
+Three figures come out (PDF, unless --format is given), as in the lab's notes: (1) throughput against buffer size
+with this machine's caches, (2) whole-program time and its ratio, (3) means with deviations and p-values. Sentences
+explain them. It takes a few minutes. etude io explain reads the stored results again. Each trial is also recorded in
+buffers.csv and linking.csv.
 """
 
 
 def io_lab_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude io lab`."""
     add_sweep_place(parser)
-    add_output(parser.add_argument, "DIR", "where it all goes (default etude-results/io-lab-UTCTIME)")
+    add_output(parser.add_argument, "DIR", "results directory (default etude-results/io-lab-UTCTIME)")
     parser.add_argument(
         "--resume",
         metavar="DIR",
@@ -375,7 +381,8 @@ def io_lab_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--exercise",
         action="store_true",
-        help="ask, and do not explain: questions into answers.toml of the lab's directory, figures without a reading",
+        help="ask instead of explaining: write questions into answers.toml in the lab's directory, and figures "
+        "without explanations",
     )
     parser.add_argument(
         "--check",
@@ -386,14 +393,14 @@ def io_lab_options(parser: argparse.ArgumentParser) -> None:
 
 
 IO_EXPLAIN = """\
-Say again what a sweep of `etude io sweep` shows, and draw its figures anew."""
+Explain a stored sweep of `etude io sweep` again, and draw its figures again."""
 
 
 def io_explain_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude io explain`."""
     add = parser.add_argument
     add("results", nargs="+", metavar="DIR", help="results directory of a sweep")
-    add("--figures", metavar="DIR", help="draw into this directory (default: that of the results)")
-    add("--csv", metavar="FILE", help="write each kept trial as a row, of all sweeps together")
+    add("--figures", metavar="DIR", help="directory for figures (default: that of the results)")
+    add("--csv", metavar="FILE", help="write each included trial as a row, all sweeps together")
     add_figures(parser)
     add("--json", action="store_true", help="print the reading as JSON on standard output (docs/formats.md)")

@@ -92,7 +92,7 @@ def go_on(directory: Path, kind: Literal["script"] | None, include: list[str] | 
         masks=mask_of(plan, str(directory / "experiment.json")).patterns,
     )
     if asked.program.digest != document["digest"]:
-        raise InputError(f"{plan['script']}: has changed since {directory} was begun; begin it anew")
+        raise InputError(f"{plan['script']}: has changed since {directory} was begun; start a new run")
     _tests(directory, document, spec, asked, include or [])
     return True
 
@@ -153,7 +153,7 @@ def open_jobs(directory: Path, spec: PoolSpec, go_on_by: str) -> Iterator[tuple[
     def on_disk(error: EtudeError | None) -> str:
         if error and not (directory / FILE).exists():
             return ""  # no job was handed in, and the line itself says what to do
-        by = f"; go on with: {go_on_by}" if error is None or isinstance(error, MachineRefuses) else ""
+        by = f"; resume with: {go_on_by}" if error is None or isinstance(error, MachineRefuses) else ""
         return f"what was measured is in {directory}{by}"
 
     with (

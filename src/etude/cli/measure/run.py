@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     if options.resume is not None:
         if others := verb_parsers.others_given(options, RESUMED):
             raise UsageError(
-                f"--resume takes what to do from the results directory: leave out {', '.join(others)}"
+                f"--resume takes its settings from the results directory: leave out {', '.join(others)}"
             )
         return _go_on(Path(options.resume), options)
     if options.script is None:
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     if is_state(Path(options.script)):
         if others := verb_parsers.others_given(options, (*RESUMED, "script")):
             raise UsageError(
-                f"{options.script}: a state file says what to do and where: leave out {', '.join(others)}"
+                f"{options.script}: a state file has its own settings: leave out {', '.join(others)}"
             )
         return _go_on(Path(options.script), options)
     return _begin(options)

@@ -159,9 +159,9 @@ def _confirmed(raised: Sequence[Alert], commands: Sequence[str], screen: Termina
     ratio = _compare_afresh(commands, newest.metric)
     afresh = f"HEAD/BASE is {ratio.ratio:.4g} ({ratio.low:.4g} to {ratio.high:.4g})"
     heads = {
-        "confirmed": "Confirmed afresh",
+        "confirmed": "Confirmed by a new comparison",
         "refuted": "Not confirmed",
-        "open": "Cannot be told afresh, and stands",
+        "open": "Undecided by the new comparison, and kept",
     }
     stand = []
     for alert in raised:

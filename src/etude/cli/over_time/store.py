@@ -99,7 +99,7 @@ def _origin(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # its
             raise UsageError("--dirty is about a repository; name it by --repository DIR")
         return Origin(options.commit, options.committed, options.branch, tuple(options.tag))
     if options.committed is not None:
-        raise UsageError("--committed: git says that in a repository; leave it out")
+        raise UsageError("--committed: git knows that in a repository; leave it out")
     found = commit_of(options.repository, options.commit, dirty=options.dirty)
     tags = (*options.tag, *found.tags)
     return Origin(found.commit, found.committed, options.branch or found.branch, tags)

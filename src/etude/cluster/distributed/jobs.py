@@ -107,4 +107,4 @@ def error_of(ended: EndedJob[Part]) -> EtudeError | None:
     status = f" (exit status {end.code})" if end.code else ""
     output = part.place / OUTPUT
     said = f": {output}" if output.exists() else ""
-    return MachineRefuses(f"{where}: {end.how}{status}: {end.why or 'see what it said'}{said}")
+    return MachineRefuses(f"{where}: {end.how}{status}: {end.why or 'see its output'}{said}")

@@ -128,4 +128,4 @@ class HoldingPool(ABC, Generic[H]):
 
 def failure_text(job: Job, status: str) -> str:
     """The exit status of a command that failed, and the last line of its output."""
-    return f"exit status {status}: {last_line(job.place) or 'it said nothing'}"
+    return f"exit status {status}: {last_line(job.place) or 'it printed nothing'}"

@@ -255,7 +255,7 @@ def _named(lock: Path) -> str:
 def _without_end(code: int | None) -> tuple[How, str]:
     """The end of a job that wrote none; `code` is `Popen.returncode`, None for another controller's child."""
     if code is None:
-        return "node-lost", "it was ended with the machine, or by something on it, before it could say how"
+        return "node-lost", "it was ended with the machine, or by something on it, without a record of how"
     if code in REFUSALS:
         return REFUSALS[code]
     if code == SIGTERM_STATUS:

@@ -76,7 +76,7 @@ def _checks(checks: Checks) -> str:
 
 _TEXT = """\
 #!/bin/sh
-# Made by Étude. What this job ends with stands in {end}, beside this file.
+# Made by Étude. The end of this job is recorded in {end}, beside this file.
 {make}cd {place} 2>/dev/null || exit 124
 exec >{output} 2>&1 </dev/null
 now() {{ date +%s.%N; }}

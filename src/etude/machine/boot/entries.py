@@ -132,7 +132,7 @@ def find(name: str, offered: list[Entry]) -> Entry:
         return found[0]
     if found:
         keys = ", ".join(repr(entry.key) for entry in found)
-        raise MachineRefuses(f"boot entry {name!r}: there are {len(found)} of that name; say which: {keys}")
+        raise MachineRefuses(f"boot entry {name!r}: there are {len(found)} of that name; choose one: {keys}")
     known = ", ".join(repr(entry.title) for entry in offered)
     raise MachineRefuses(
         f"boot entry {name!r}: the boot loader has none of that name; it has {known}"
@@ -157,14 +157,14 @@ def booted_as(
     if found.release is not None and found.release != running:
         return False, f"kernel {running} runs, not {found.release}"
     if found.options is None or "$" in found.options:
-        return None, "the entry does not say with which command line it boots"
+        return None, "the entry has no kernel command line"
     asked, given = _compared(found.options), _compared(line)
     if asked != given:
         return False, f"booted with {' '.join(given)!r}, not {' '.join(asked)!r}"
     if found.release is None:
         return (
             None,
-            f"kernel {running} runs with that command line; the entry does not tell its kernel's release",
+            f"kernel {running} runs with that command line; the entry does not name its kernel release",
         )
     return True, f"kernel {running} runs with that command line"
 

@@ -110,7 +110,7 @@ def register(
         new = replace(new, boots=old.boots, progress=old.progress, seen=old.seen)
     elif old is not None and os.path.exists(old.state):
         raise MachineRefuses(
-            f"{path()}: the results in {old.results} wait for the next boot; go on with them first "
+            f"{path()}: the results in {old.results} wait for the next boot; resume them first "
             f"(etude run {old.state}), or remove that record"
         )
     write(new)

@@ -41,7 +41,7 @@ def check(entry: str | None, root: Path = Path("/")) -> None:
         )
     if not unit.status(root).installed:
         raise MachineRefuses(
-            "the machine is to be restarted, but nothing would go on at boot: etude boot-resume install"
+            "the machine is to be restarted, but nothing resumes at boot: etude boot-resume install"
         )
     if restart_method() == KEXEC:
         _image(entry, root)
@@ -132,9 +132,7 @@ def _image(entry: str | None, root: Path) -> tuple[Path, Path | None, str]:
         return _file(f"boot/vmlinuz-{release}", root), initrd, _without_image(line)
     found = find(entry, loaders.entries(root))
     if found.kernel is None or found.options is None or "$" in found.kernel + found.options:
-        raise MachineRefuses(
-            f"boot entry {entry!r}: does not say which kernel it boots with what; use reboot"
-        )
+        raise MachineRefuses(f"boot entry {entry!r}: does not name its kernel and command line; use reboot")
     if len(found.initrd) > 1:
         raise MachineRefuses(f"boot entry {entry!r}: has several initrds, and kexec takes one; use reboot")
     initrd = _file(found.initrd[0], root) if found.initrd else None

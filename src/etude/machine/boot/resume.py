@@ -175,7 +175,7 @@ def resume(say: Callable[[str], object], settle: Callable[[float], BootState] = 
     if has_too_many_boots(record):
         raise CommandFailed(
             f"{record.results}: {record.most_boots} boots in a row brought nothing new: given up, "
-            f"the record is now {records.give_up()}; go on by hand with: etude run {record.state}"
+            f"the record is now {records.give_up()}; resume by hand with: etude run {record.state}"
         )
     records.write(record)
     say(

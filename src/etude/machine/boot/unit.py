@@ -126,7 +126,7 @@ def unit_text() -> str:
     where = str(record.path()).replace("%", "%%")
     return f"""\
 [Unit]
-Description=Étude: go on with a script behind a restart
+Description=Étude: resume a script after a restart
 Documentation=man:etude-boot-resume(1)
 After=multi-user.target
 ConditionPathExists={where}

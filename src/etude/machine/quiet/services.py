@@ -70,12 +70,12 @@ class Services(Daemons):
 
 class Ssh(Daemons):
     name = "ssh"
-    meaning = "Nobody comes in over ssh, and nobody tries passwords. Not while somebody is logged in over it."
+    meaning = "No logins over ssh, and no password guessing. Refused while a user is logged in over ssh."
     usual = False
 
     def changes(self, machine: Machine, asked: Request) -> list[Change]:
         if session := self._session(machine):
-            raise Unavailable(f"somebody is logged in over it (process {session})")
+            raise Unavailable(f"a user is logged in over it (process {session})")
         if not machine.systemd:
             return freeze(machine, {"sshd"})
         names = {"ssh.service", "sshd.service", "ssh.socket", "sshd.socket"}
@@ -102,7 +102,7 @@ class Logins(Operation):
     """The file is in /run where that is cleared by a restart: nobody is locked out for longer."""
 
     name = "logins"
-    meaning = "Nobody but root logs in: pam_nologin refuses, and shows why."
+    meaning = "Only root can log in: pam_nologin refuses others, and shows why."
     usual = False
 
     def changes(self, machine: Machine, asked: Request) -> list[Change]:
@@ -217,4 +217,4 @@ def put_daemon(machine: Machine, item: str, value: str) -> None:
         return
     machine.signal(int(number), signal.SIGSTOP if value == "frozen" else signal.SIGCONT)
     if not wait_until(FREEZE_S, lambda: read_daemon(machine, item) in (value, None)):
-        raise MachineRefuses(f"process {number} does not stop, or does not go on: it waits for a device")
+        raise MachineRefuses(f"process {number} does not stop, or does not continue: it waits for a device")

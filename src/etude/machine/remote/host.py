@@ -417,4 +417,4 @@ def fetch_files(run: Run, root: Path) -> None:
         with tarfile.open(fileobj=io.BytesIO(data[:_LARGEST]), mode="r:") as archive:
             archive.extractall(root, filter="data")
     except (tarfile.TarError, OSError) as error:
-        raise MachineRefuses(f"what a node said of itself cannot be read: {error}") from None
+        raise MachineRefuses(f"the description of a node cannot be read: {error}") from None

@@ -392,7 +392,7 @@ def parse_facts(lines: list[str]) -> Facts:
     if "failed" in said:
         raise ValueError(said["failed"])
     if said.get("system") != "Linux" or not said.get("directory", "").startswith("/"):
-        raise ValueError(f"is no Linux with a POSIX shell: it says {' '.join(lines)[:80]!r}")
+        raise ValueError(f"is no Linux with a POSIX shell: it prints {' '.join(lines)[:80]!r}")
     free = re.search(r"\s(\d+)\s+\d+%", said.get("free", ""))
     return Facts(
         said["directory"],

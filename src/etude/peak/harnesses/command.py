@@ -134,7 +134,7 @@ class CommandBench:
     _system: Command | None = None
     _up: bool = False
     _orphans: Orphans | None = None
-    _heard: str = "it said nothing"
+    _heard: str = "it printed nothing"
     """Last output line of the last command other than start and load."""
 
     def __enter__(self) -> CommandBench:

@@ -324,7 +324,7 @@ def _await_pipe(following: _Following) -> None:
 def _failure(part: Part) -> str:
     """Reason for the failure of a host's load command; empty if it has not failed."""
     for row in part.rows or ():
-        said = one_line((row.get("stderr") or {}).get("tail", "")) or "it said nothing"
+        said = one_line((row.get("stderr") or {}).get("tail", "")) or "it printed nothing"
         who = f"host {part.name}: the load command"
         if row["error"]:
             return f"{who} could not be started: {row['error']}"

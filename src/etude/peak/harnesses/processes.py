@@ -74,7 +74,7 @@ def begin(command: str, place: Path, into: Path | None = None) -> Command:
         if place.is_dir():
             raise
         raise CommandFailed(
-            f"{place}: is gone: a command of the harness, or somebody else, has removed its {{place}}"
+            f"{place}: is gone: a command of the harness, or another process, has removed its {{place}}"
         ) from None
     assert process.stdout is not None
     os.set_blocking(process.stdout.fileno(), False)
@@ -154,4 +154,4 @@ def last_line(command: Command) -> str:
         pass
     text = command.output.decode("utf-8", "replace")
     kept = [line.strip() for line in text.splitlines() if line.strip()]
-    return kept[-1][:160] if kept else "it said nothing"
+    return kept[-1][:160] if kept else "it printed nothing"

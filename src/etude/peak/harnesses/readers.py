@@ -85,7 +85,7 @@ class ToolReader:
             counts = (window.offered, window.completed, window.failed)
             times = (window.duration_s, window.mean_s or 0.0)
             if not all(0 <= number <= MOST for number in (*counts, *times)) or not window.duration_s:
-                raise Unreadable(f"{self._where()} tells of a window that cannot be: {counts}, {times} s")
+                raise Unreadable(f"{self._where()} reports an invalid window: {counts}, {times} s")
         return found
 
     def _where(self) -> str:

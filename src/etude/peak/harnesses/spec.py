@@ -302,7 +302,7 @@ def _warmup_load(section: Section) -> dict[str, float]:
     if not section.seconds("warmup"):
         section.fail(key, '[commands] warmup_load is of a warm-up: expected warmup = "10 s" beside it')
     if not has_run_length(section.text_at("load")):
-        what = "load is not told for how long it runs, so that its warm-up has the trial's load"
+        what = "load has no {runlength}, so its warm-up has the load of the trial"
         section.fail(key, f"[commands] {what}: expected {{runlength}} in load, or no warmup_load")
     return {key: section.share(key, most=1.0) or 1.0}
 

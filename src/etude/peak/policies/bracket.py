@@ -184,7 +184,7 @@ def _blind(task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
         return task.request(load, f"{task.load_text(last.load)} was not offered")
     if sum(trial.load == last.load for trial in trials) < MOST_BLIND:
         return task.request(last.load, "once more")
-    why = "no trial tells anything of the server"
+    why = "no trial shows anything about the server"
     return Answer(None, 0.0, math.inf, 0.0, False, why, diagnostics.findings(task, trials))
 
 

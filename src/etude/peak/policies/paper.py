@@ -137,7 +137,7 @@ def is_uninformative(values: Sequence[float]) -> bool:
 
 def uninformative_reason(task: Task, trial: Trial) -> tuple[str, tuple[Finding, ...]]:
     """The reason as text and as findings."""
-    at = f"two trials at {task.load_text(trial.load)} say nothing of the server"
+    at = f"two trials at {task.load_text(trial.load)} show nothing about the server"
     if trial.ended == "not-made":
         why = f"{at}: {trial.note}"
         return why, (Finding("load-not-made", why),)

@@ -101,7 +101,7 @@ class Posterior:
             and uninformative_trials(trials[known[-1].order + 1 :], max(each.load for each in known))
             >= MOST_BLIND
         ):
-            return self.best(task, trials, f"the last {MOST_BLIND} trials tell nothing of the server")
+            return self.best(task, trials, f"the last {MOST_BLIND} trials show nothing about the server")
         if self._stale(task, trials):
             return self.best(task, trials, f"the last {STALE} trials did not narrow the interval")
         doubt = (

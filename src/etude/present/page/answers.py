@@ -61,12 +61,12 @@ def answers_of(found: Gathered, answer: Sequence[str] = ()) -> tuple[Answer, ...
     if answer and not (series.verdicts or series.summaries):
         makers |= {
             "real": lambda _: (
-                "What was asked for is a level and not a difference; its interval stands with it.",
+                "The request is for a level, not a difference; its interval is given with it.",
             ),
             "large": lambda _: tuple(answer),
         }
     return tuple(
-        Answer(key, question, tuple(makers[key](found)) or ("Nothing is known of it.",))
+        Answer(key, question, tuple(makers[key](found)) or ("Nothing is known about it.",))
         for key, question in QUESTIONS.items()
     )
 
@@ -107,7 +107,7 @@ def _verdict(found: Gathered) -> tuple[str, ...]:
     if len(comparisons) > MOST_NAMED:
         differing = sum(c.differs for _, c in comparisons)
         told = [f"{differing} of {len(comparisons)} comparisons show a difference.", *told]
-        told.append(f"The other {len(comparisons) - MOST_NAMED} stand in the table of comparisons.")
+        told.append(f"The other {len(comparisons) - MOST_NAMED} are in the table of comparisons.")
     told += details.across_lines(found.across)[:MOST_NAMED]
     told += [f"Not compared: {reason}." for reason in found.without]
     unanswered = unanswered_lines(found.verdicts, found.across, same_within=found.verdict_options.same_within)
@@ -118,9 +118,9 @@ def _verdict(found: Gathered) -> tuple[str, ...]:
         f"{where}{text.test_line(test, v.primary)}." for where, v in _labelled(found) for test in v.tests
     ]
     if len(lines) > MOST_NAMED:
-        lines = [*lines[:MOST_NAMED], f"The other {len(lines) - MOST_NAMED} tests stand in the table below."]
+        lines = [*lines[:MOST_NAMED], f"The other {len(lines) - MOST_NAMED} tests are in the table below."]
     if found.summaries and not lines:
-        return ("Only summaries were read; what they state stands in the tables, and cannot be checked.",)
+        return ("Only summaries were read; their statements are in the tables, and cannot be checked.",)
     lines = lines or ["Nothing was measured: there is no trial in what was read."]
     return (*status, *lines, *left)
 
@@ -180,7 +180,7 @@ def _what(found: Gathered) -> Iterator[str]:
             yield f"{where}{_some(others)} against {_some(list(compared))}, by {_metric(verdict)}."
         else:
             were = "was" if len(names) == 1 else "were"
-            yield f"{where}Nothing with anything else: {_some(names)} {were} measured, by {_metric(verdict)}."
+            yield f"{where}Nothing was compared: {_some(names)} {were} measured, by {_metric(verdict)}."
         for name in names[:MOST_NAMED]:
             command = found.commands.get((verdict.subject.label, name))
             if command and command != name:
@@ -212,7 +212,7 @@ def _where(found: Gathered) -> Iterator[str]:
     for where, verdict in _labelled(found):
         yield where + machine_sentence(verdict.subject.experiment)
     for summary in found.summaries:
-        yield f"{summary.label} does not say on what machine it was measured."
+        yield f"{summary.label} has no record of its machine."
     for label, differences in found.machines:
         if differences:
             yield (
@@ -287,13 +287,13 @@ def _trials(verdict: Verdict) -> Iterator[str]:
     for test in verdict.tests[:MOST_NAMED]:
         yield f"{test.test}: {_count(test)}."
     if len(verdict.tests) > MOST_NAMED:
-        yield f"The other {len(verdict.tests) - MOST_NAMED} tests stand in the table of tests."
+        yield f"The other {len(verdict.tests) - MOST_NAMED} tests are in the table of tests."
 
 
 def _count(test: TestVerdict) -> str:
     aside = "".join(f", {count} excluded: {why}" for why, count in test.set_aside.items())
     inner = f", {test.inner} launches in each" if test.inner > 1 else ""
-    return f"{counted(test.kept, 'trial')} kept of {test.made} made{aside}{inner}"
+    return f"{counted(test.kept, 'trial')} included of {test.made} made{aside}{inner}"
 
 
 def _design(verdict: Verdict) -> str:
@@ -302,7 +302,9 @@ def _design(verdict: Verdict) -> str:
         counts = [c.ratio.count for c in verdict.comparisons]
         pairs = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
         return f"Compared in {pairs} pairs: one trial of each in a block, {order}."
-    return "The trials are not paired: they did not run side by side, and what drifted meanwhile is in the difference."
+    return (
+        "The trials are not paired: they were not interleaved, and drift of the machine is in the difference."
+    )
 
 
 def _sessions(verdict: Verdict, where: str) -> Iterator[str]:
@@ -330,15 +332,15 @@ def _real(found: Gathered) -> Iterator[str]:
         yield f"Of the other {len(rest)} comparisons {sum(c.differs for _, c in rest)} are shown by the same rule."
     for a in found.across[:MOST_NAMED]:
         if isinstance(a.found, NotSupported):
-            yield f"{a.other} ({a.other_label}): it cannot be told: {a.found.reason}."
+            yield f"{a.other} ({a.other_label}): it is undecided: {a.found.reason}."
         else:
             excluded = a.found.low > 1.0 or a.found.high < 1.0
             limits = span(a.found.low, a.found.high)
             yield (
                 f"{a.other} ({a.other_label}): {'shown' if excluded else 'not shown'}: the interval of the ratio, "
-                f"{limits}, {'excludes' if excluded else 'holds'} 1; it counts what changes between sessions."
+                f"{limits}, {'excludes' if excluded else 'contains'} 1; it includes the variation between sessions."
             )
-    yield from (f"It cannot be told: {reason}." for reason in found.without)
+    yield from (f"It is undecided: {reason}." for reason in found.without)
     left = [where + line for where, verdict in _labelled(found) for line in not_compared_lines(verdict)]
     yield from left
     if not comparisons and not found.across and not found.without and not left:
@@ -374,9 +376,7 @@ def _real_sentence(c: Comparison) -> str:
         seen = ""
         if smallest is not None and smallest < text.WORTH_TELLING:
             seen = f" An increase of {percent(smallest)} would be found in four of five such experiments{beyond}."
-        return (
-            f"{who}: not shown: the interval of the ratio, {limits} ({level}), holds 1 ({p}{adjusted}).{seen}"
-        )
+        return f"{who}: not shown: the interval of the ratio, {limits} ({level}), contains 1 ({p}{adjusted}).{seen}"
     sentence = f"{who}: shown: the interval of the ratio, {limits} ({level}), excludes 1 ({p}{adjusted})."
     if c.floor is None:
         return sentence
@@ -398,7 +398,7 @@ def _large(found: Gathered) -> Iterator[str]:
             yield f"{a.other} ({a.other_label}): {a.found.ratio:.4g} × the baseline's {a.metric} ({limits})."
     yield from details.overall_lines(found.across)
     if not comparisons and not found.across:
-        yield "Nothing was compared. What each test takes stands in the table of tests."
+        yield "Nothing was compared. The time of each test is in the table of tests."
 
 
 def _size(c: Comparison) -> str:
@@ -427,16 +427,16 @@ def _against(found: Gathered) -> Iterator[str]:
     warnings = [where + group_text(w) for where, verdict in _labelled(found) for w in verdict.warnings]
     yield from map(with_full_stop, warnings[:MOST_NAMED])
     if len(warnings) > MOST_NAMED:
-        yield f"{len(warnings) - MOST_NAMED} more warnings stand below."
+        yield f"{len(warnings) - MOST_NAMED} more warnings are listed below."
     if not warnings and found.verdicts:
         yield "No warning was found in the trials; with few trials that means little."
     yield from dict.fromkeys(
         line for verdict in found.verdicts for line in _limits(verdict, len(found.verdicts))
     )
     if any(differences for _, differences in found.machines):
-        yield "The machines or the settings of the results are not alike (see Machine)."
+        yield "The machines or the settings of the results differ (see Machine)."
     if found.summaries:
-        yield "Of files with summaries only nothing can be checked."
+        yield "Files with only summaries cannot be checked."
 
 
 def _limits(verdict: Verdict, results: int) -> Iterator[str]:
@@ -445,7 +445,7 @@ def _limits(verdict: Verdict, results: int) -> Iterator[str]:
     if len(sessions) < 2:
         trials = "All trials" if results == 1 else "All trials of a result"
         yield (
-            f"{trials} are of one session: another boot, build or day may differ by more than the interval says."
+            f"{trials} are of one session: another boot, build or day may differ by more than the interval."
             if sessions
             else "It is not known in how many sessions this was measured."
         )

@@ -13,22 +13,22 @@ def explanations(found: Gathered) -> Iterator[tuple[str, str]]:
     level = level_text(found.verdict_options.confidence)
     yield (
         "trial",
-        "One execution of a test, from its preparation to its end. A trial is kept unless it failed, or was declared "
-        "a warm-up before anything was measured; no trial is left out for its value.",
+        "One execution of a test, from its preparation to its end. A trial is included unless it failed, or was "
+        "declared a warm-up before anything was measured; no trial is left out for its value.",
     )
     yield (
         "mean and its interval",
-        f"The mean over the kept trials: arithmetic for times and counts, harmonic for rates, geometric for ratios. "
-        f"The interval is made to hold the true mean in {level} of experiments like this one; it holds it in "
+        f"The mean over the included trials: arithmetic for times and counts, harmonic for rates, geometric for "
+        f"ratios. The interval is made to hold the true mean in {level} of experiments like this one; it holds it in "
         "fewer where the machine changes meanwhile, or a rare kind of trial is missing. It follows Student's "
-        "distribution, and is wider where neighbouring trials resemble each other, or where the number of trials "
+        "distribution, and is wider where consecutive trials are autocorrelated, or where the number of trials "
         "depended on what was seen. Where it would reach below zero it is formed on a logarithmic scale, and fewer "
         "than five trials then have none.",
     )
     yield (
         "median and its interval",
-        "The middle trial. Its interval goes from one of the sorted values to another, whatever the shape of the "
-        "distribution, and farther where neighbouring trials resemble each other; it needs six independent trials.",
+        "The middle trial. Its interval lies between two of the sorted values, for any shape of the "
+        "distribution, and is wider where consecutive trials are autocorrelated; it needs six independent trials.",
     )
     yield (
         "deviation",
@@ -51,13 +51,13 @@ def explanations(found: Gathered) -> Iterator[tuple[str, str]]:
     if "unpaired" in methods:
         yield (
             "unpaired",
-            "The tests did not run in common blocks: their means are compared by Welch's t test. Whatever "
-            "changed on the machine between them counts as a difference of theirs.",
+            "The tests did not run in common blocks: their means are compared by Welch's t test. Any "
+            "change of the machine between them is in the difference.",
         )
     if any(c.floor is not None for verdict in found.verdicts for c in verdict.comparisons):
         yield (
             "A/A noise",
-            "The reference also ran against itself in the same blocks: within this margin comparisons of as many pairs "
+            "The baseline also ran against itself in the same blocks: within this margin comparisons of as many pairs "
             f"of identical commands stay in {level} of such sessions. No difference within it is claimed.",
         )
     if methods:
@@ -82,6 +82,6 @@ def explanations(found: Gathered) -> Iterator[tuple[str, str]]:
         )
     yield (
         "warnings",
-        "Each kept series is searched for trends, other levels at its ends, outliers, two groups of values, neighbours "
-        "that resemble each other, and a clock that is too coarse. A warning changes no number.",
+        "Each series of included trials is searched for trends, level shifts at its ends, outliers, bimodal values, "
+        "autocorrelation, and a clock that is too coarse. A warning changes no number.",
     )

@@ -77,7 +77,7 @@ def _result(verdict: Verdict, result: int, everything: bool, several: bool, mask
         "primary": verdict.primary,
         "tests": tests,
         "twins": [
-            _series(series, shown) | {"test": f"{series.test} (reference against itself)"}
+            _series(series, shown) | {"test": f"{series.test} (baseline against itself)"}
             for series in verdict.subject.twins
         ],
         "comparisons": [

@@ -112,7 +112,7 @@ class SurfaceDisplay:
         if before:
             spent = duration(sum(sample.cost_s for sample in before))
             self._screen.say(
-                f"Resumes after {counted(len(before), 'cell')}, {spent} of benchmarking time.", "dim"
+                f"Resumes after {counted(len(before), 'configuration')}, {spent} of benchmarking time.", "dim"
             )
 
     def begins(self, visit: Visit) -> None:

@@ -118,7 +118,7 @@ def _of_the_table(verdict: Verdict, limited: Mapping[str, str]) -> Iterator[str]
     for name, why in limited.items():
         by_reason.setdefault(why, []).append(name)
     if len(by_reason) > FOLDED_ABOVE:
-        yield f"{LIMITED} {some_names(list(limited))}: a limit ended them, not the rest of their stop rules"
+        yield f"{LIMITED} {some_names(list(limited))}: ended by a limit, not by the precision"
     else:
         for why, names in by_reason.items():
             yield f"{LIMITED} {some_names(names)}: {why}"

@@ -170,7 +170,7 @@ def comparison_blocks(base: str, other: str, found: Sequence[Compared]) -> Itera
                 f"by itself 95 %: {limits})."
             )
     notes = [
-        f"machines differ: {named(differences)}: the ratios are not of the code alone"
+        f"machines differ: {named(differences)}: the ratios do not show the code only"
         for differences in apart
     ] + [
         f"{name}: not compared: {each.found.reason}; {each.found.remedy}"

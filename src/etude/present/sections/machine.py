@@ -44,14 +44,16 @@ def differences_blocks(labels: tuple[str, str], found: Differences, *, everythin
         )
     if found.unknown:
         count = len(found.unknown)
-        yield Sentence(f"What cannot be told, because one of both did not record it: {count}")
+        yield Sentence(f"Not comparable, because only one side recorded it: {count}")
         yield from _lines(found.unknown)
     if found.moved and everything:
         yield Sentence("What always moves:")
         yield from _lines(found.moved)
     elif found.moved:
         count = len(found.moved)
-        yield Sentence(f"What always moves (load, free space, times), not shown: {count} (--all)", "aside")
+        yield Sentence(
+            f"Values that always change (load, free space, times), not shown: {count} (--all)", "aside"
+        )
 
 
 def _lines(found: Sequence[Difference]) -> Iterator[Block]:

@@ -44,13 +44,13 @@ def _part(verdict: Verdict, number: int, several: bool) -> Section | None:
     told = [each for each in verdict.every if each.kind == "outlier-explained"]
     outliers = any(each.kind in ("outliers", "heavy-tail") for each in verdict.every)
     nothing = (
-        "Nothing is told of them here: etude stats -v says of each what is known."
+        "They are not explained here: etude stats -v explains each."
         if outliers
         else "No trial is an outlier."
     )
     lines = tuple(f"{each.test}: {found_text(each)}." for each in told) or (nothing,)
     paragraphs = [
-        Paragraphs("Outliers, and what was unusual beside them", lines),
+        Paragraphs("Outliers, and what was unusual during them", lines),
         Paragraphs("What was read", tuple(_how(monitors))),
     ]
     return _made(number, several, verdict, paragraphs, tuple(_pictures(verdict, monitors, told)))
@@ -63,7 +63,7 @@ def _made(
     paragraphs: Sequence[Paragraphs],
     pictures: tuple[Picture, ...],
 ) -> Section:
-    heading = "What ran beside the trials" + (f" of {verdict.subject.label}" if several else "")
+    heading = "Processes beside the trials" + (f" of {verdict.subject.label}" if several else "")
     return Section(f"{KEY}-{number}", heading, (*paragraphs, *pictures))
 
 
@@ -76,7 +76,7 @@ def _how(monitors: Mapping[int, Monitor]) -> Iterator[str]:
         yield f"{where}{monitor.samples} readings, one every {every(monitor.every_s)}{took}."
         if monitor.absent:
             lacking = ", ".join(f"{name} ({why})" for name, why in list(monitor.absent.items())[:6])
-            yield f"{where}This machine does not tell: {lacking}."
+            yield f"{where}This machine does not report: {lacking}."
 
 
 def _pictures(

@@ -137,7 +137,7 @@ def _off_truth(rate: float, truth: float) -> str:
 def _caption(task: Task, trials: Sequence[Trial]) -> str:
     beyond = sum(slo_ratio_of(task.goal, trial) > HIGHEST for trial in trials)
     left_out = f"; {beyond} beyond {HIGHEST:g} times the limit are not drawn" if beyond else ""
-    return f"Each trial's reading, as a share of its limit ({goal_text(task)}), over the load it was offered{left_out}."
+    return f"Response / limit of each trial ({goal_text(task)}), over the load it was offered{left_out}."
 
 
 def load_columns(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[Column]:
@@ -214,7 +214,7 @@ def readings_figure(task: Task, trials: Sequence[Trial], answer: Answer) -> Figu
     shown = [(t.load, r) for t in trials if (r := slo_ratio_of(task.goal, t)) <= HIGHEST]
     loads, values = (tuple(each[n] for each in shown) for n in (0, 1))
     x = "clients" if task.closed else "load (requests/s)"
-    figure = readings_over_load(Varying("trials", loads, values), "reading, of its limit", 1.0, x=x)
+    figure = readings_over_load(Varying("trials", loads, values), "response / limit", 1.0, x=x)
     if answer.rate is None:
         return figure
     bounded = answer.low > 0 and math.isfinite(answer.high)

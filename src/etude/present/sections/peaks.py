@@ -54,17 +54,17 @@ def peaks_section(searches: Sequence[Search]) -> Section:
     ratios = [ratio(first.answer, each.answer) for each in others]
     sentences = [_sentence(first, each, found) for each, found in zip(others, ratios, strict=True)]
     if told:
-        sentences = [f"They do not answer one question, and are not compared: {', '.join(told)}."]
+        sentences = [f"They have different targets, and are not compared: {', '.join(told)}."]
         ratios = [Ratio(None, 0.0, math.inf) for _ in others]
     lines = (*(_peak(each) for each in searches), *sentences)
     against = tuple(line for each in searches for line in _against(each))
     paragraphs = [Paragraphs("Answer", lines)]
     if against:
-        paragraphs.append(Paragraphs("What speaks against it", against))
+        paragraphs.append(Paragraphs("Caveats", against))
     pictures = (Picture(_caption(searches), figure_of(searches), (5.0, 3.2)),) if _drawn(searches) else ()
     table = _table(searches, [Ratio(1.0, 1.0, 1.0), *ratios])
     blocks = (*paragraphs, *pictures, table)
-    return Section("peaks", "Peak rates beside each other", blocks, tuple(sentences))
+    return Section("peaks", "Peak rates compared", blocks, tuple(sentences))
 
 
 def figure_of(searches: Sequence[Search]) -> Figure:
@@ -77,7 +77,7 @@ def figure_of(searches: Sequence[Search]) -> Figure:
         what = "mean response" if only.percent is None else f"{only.percent:g} % of responses within"
         y, limit = f"{what} (ms)", 1e3 * only.limit
     else:
-        y, limit = "reading, of its limit", 1.0
+        y, limit = "response / limit", 1.0
     found = [_searched(each, only, limit) for each in searches]
     return searches_over_load(found, y, limit, x="clients" if task.closed else "load (requests/s)")
 
@@ -126,8 +126,8 @@ def _sentence(first: Search, other: Search, found: Ratio) -> str:
     times = f"{found.value:.3g} times the peak rate, in {_span(found)} ({level})"
     if found.differs:
         apart = f"{percent(abs(found.value - 1.0))} {'less' if found.value < 1.0 else 'more'}"
-        return f"{who}: {times}: {apart}; the interval leaves out 1."
-    return f"{who}: {times}: a difference is not shown, as the interval holds 1 or has no end."
+        return f"{who}: {times}: {apart}; the interval excludes 1."
+    return f"{who}: {times}: no difference is shown: the interval contains 1 or is unbounded."
 
 
 def _span(found: Ratio) -> str:
@@ -142,7 +142,7 @@ def _against(search: Search) -> tuple[str, ...]:
     found = tuple(f"{search.name}: {finding.kind}: {finding.what}" for finding in answer.findings)
     limited = sum(trial.limited == "generator" for trial in search.trials)
     own = (
-        (f"{search.name}: in {limited} of {len(search.trials)} trials the generator was the limit.",)
+        (f"{search.name}: in {limited} of {len(search.trials)} trials the load generator was the limit.",)
         if limited
         else ()
     )

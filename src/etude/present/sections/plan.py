@@ -79,7 +79,7 @@ def lines(plan: TrialPlan, document: Mapping[str, Any] | None) -> Iterator[str]:
     yield _between(plan)
     if plan.noise and plan.noise.design == "unpaired":
         yield (
-            "These tests did not take turns, so drift of the machine is in their difference. Interleaved in one run "
+            "These tests were not interleaved, so drift of the machine is in their difference. Interleaved in one run "
             "they usually need fewer trials: plan from a pilot of that kind."
         )
     trials, fit = plan.row.trials, plan.fit
@@ -120,7 +120,7 @@ def _worth(worth: float) -> str:
 
 
 LACKING = {
-    "starts": "it is not recorded when trials began: elapsed alone, without what is done around a trial",
+    "starts": "start times of trials are not recorded: elapsed only, without the time between trials",
     "times": "neither when trials began nor how long they took is recorded",
 }
 """Reasons why the time of a trial is unknown or incomplete."""
@@ -132,14 +132,14 @@ def _cost(plan: TrialPlan) -> str:
     time = duration(plan.cost.seconds)
     if plan.cost.lacking:
         return f"A trial takes {time} ({LACKING[plan.cost.lacking]})."
-    return f"A trial takes {time} with all that is done around it."
+    return f"A trial takes {time}, time between trials included."
 
 
 def _asked(plan: TrialPlan) -> Iterator[str]:
     row = plan.row
     share = share_text(row.share)
     if row.trials is None:
-        yield f"{share} is out of reach: it needs more than ten million trials. In place of more trials: {INSTEAD}."
+        yield f"{share} is out of reach: it needs more than ten million trials. Instead of more trials: {INSTEAD}."
         return
     time = f", {duration(row.seconds)} in all" if row.seconds is not None else ""
     if plan.noise is None:
@@ -161,7 +161,7 @@ def _quieter(plan: TrialPlan) -> Iterator[str]:
         return
     q = plan.quieter
     yield (
-        f"{q.metric} is less noisy here, and leaves out waiting: it varies by {percent(q.deviation)}, "
+        f"{q.metric} is less noisy here, and excludes waiting: it varies by {percent(q.deviation)}, "
         f"{plan.metric} by {percent(plan.noise.deviation)}. "
         f"A difference of {share_text(plan.asked)} in {q.metric} is found by "
         f"{counted(q.trials, 'trial')} of each with the same probability."
@@ -191,15 +191,15 @@ def _uncertain(plan: TrialPlan) -> str:
         f"that those of the number of trials are {(high / low) ** 2:.1f} apart: the column likely."
     )
     if (plan.noise.worth if plan.noise else plan.worth) < 1:
-        told += " It takes what trials are worth as known, which a pilot knows far less well: the true range is wider."
+        told += " It assumes that the autocorrelation is known; a pilot estimates it poorly; the true range is wider."
     return told
 
 
 def _between(plan: TrialPlan) -> str:
     if plan.sittings > 1:
-        return f"The pilot has {plan.sittings} sessions; the plan leaves out what changes between them."
+        return f"The pilot has {plan.sittings} sessions; the plan excludes the variation between them."
     return (
-        "A pilot of one session does not show what changes between sessions (boots, builds, days); more trials in one "
+        "A pilot of one session does not show the variation between sessions (boots, builds, days); more trials in one "
         "session do not reduce it."
     )
 

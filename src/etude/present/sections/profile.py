@@ -30,7 +30,7 @@ def profile_blocks(profile: Profile, top: int, *, figure: str | None, said: Sequ
     """A profile with `top` rows in each table. figure: where it was drawn; said: notes on that."""
     trace = profile.trace
     if trace.partial:
-        yield Sentence(f"! The trace is {trace.partial}: this is what stands before that", "warning")
+        yield Sentence(f"! The trace is {trace.partial}: only the part before that is shown", "warning")
     for line in profile.missing:
         yield Sentence(f"! Not in the trace: {line}", "warning")
     for line in profile.notes:
@@ -187,7 +187,7 @@ def comparison_blocks(
     """Two profiles with `top` rows in each table. figure: where they were drawn; said: notes on that."""
     yield from _what_they_are(found)
     yield from _quantities("time", found.times)
-    yield Sentence("Times of threads side by side are added, except the run time and computing.", "aside")
+    yield Sentence("Times of concurrent threads are added, except the run time and computing.", "aside")
     yield from _compared_calls(found, top)
     yield from _quantities("size", found.sizes)
     yield from _forms(found)
@@ -203,12 +203,14 @@ def _what_they_are(found: ProfileComparison) -> Iterator[Block]:
     if found.replay:
         yield Sentence("B is a replay.", "strong")
     elif not found.same_program:
-        yield Sentence("! A and B are of different programs, or of one with other words", "warning")
+        yield Sentence("! A and B are of different programs, or of one with other arguments", "warning")
     for name, profile in sides:
         yield Command(name, join_words(profile.trace.header["argv"]))
     for name, profile in sides:
         if profile.trace.partial:
-            yield Sentence(f"! {name} is {profile.trace.partial}: this is what stands before that", "warning")
+            yield Sentence(
+                f"! {name} is {profile.trace.partial}: only the part before that is shown", "warning"
+            )
         for line in profile.missing:
             yield Sentence(f"! Not in {name}: {line}", "warning")
         for line in profile.notes:

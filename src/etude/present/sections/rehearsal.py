@@ -42,7 +42,7 @@ def rehearsal_blocks(found: Rehearsal, place: Place) -> Iterator[Block]:
         f"where a trial costs {duration(place.fixed_cost_s)} besides its run."
     )
     yield Sentence(
-        "Note: simulated servers have the shapes and the noise that were put into them (docs/workbench.md).",
+        "Note: simulated servers have only the shapes and the noise of their models (docs/workbench.md).",
         "aside",
     )
 
@@ -111,7 +111,7 @@ def calibration_blocks(task: Task, found: Calibration) -> Iterator[Block]:
     best = found.suggested
     if best.trials is None:
         yield Sentence(
-            f"No run length that was tried reaches {percent(found.accuracy)} accuracy: make longer trials."
+            f"No tested run length reaches {percent(found.accuracy)} accuracy: make longer trials."
         )
         return
     yield Sentence(
@@ -120,7 +120,7 @@ def calibration_blocks(task: Task, found: Calibration) -> Iterator[Block]:
         f"benchmarking time ({goal_text(task)})."
     )
     low, high = _trials(best.trials_low), _trials(best.trials_high)
-    yield Sentence(f"Its t may as well be {low} to {high}: that is how well so few trials tell a variance.")
+    yield Sentence(f"Its t may as well be {low} to {high}: so few trials estimate a variance only this well.")
 
 
 def _between(at: LoadCalibration) -> str:
@@ -178,7 +178,7 @@ def _nearest(loads: Sequence[LoadCalibration]) -> list[LoadCalibration]:
 def _unit(task: Task) -> tuple[float, str, float]:
     (first, *others) = task.goal.criteria
     if others or first.of == "errors":
-        return 1.0, "reading (share of the limit)", 1.0
+        return 1.0, "response / limit", 1.0
     what = "mean response" if first.percent is None else f"p{first.percent:g} of responses"
     return 1e3 * first.limit, f"{what} (ms)", 1e3 * first.limit
 
@@ -220,7 +220,7 @@ def map_rehearsal_blocks(
         (
             Column("simulated server", [each.curve for each in found]),
             Column("benchmarking time", [duration(each.spent_s) for each in found], 0),
-            Column("cells", [f"{each.measured} of {size}" for each in found], 2),
+            Column("configurations", [f"{each.measured} of {size}" for each in found], 2),
             Column("trials", [str(each.trials) for each in found], 3),
             Column("right", [percent(_right_share(each)) for each in found], 1),
         )
@@ -232,13 +232,15 @@ def map_rehearsal_blocks(
     )
     if any(_unknown(each, size) for each in found):
         left = max(_unknown(each, size) for each in found)
-        yield Sentence(f"The budget ends it before up to {left} of {size} cells have a value.", "warning")
+        yield Sentence(
+            f"The budget ends it before up to {left} of {size} configurations have a value.", "warning"
+        )
     yield Sentence(
         f"Right: within {percent(task.within)} of the truth, measured or predicted. Target of a search: "
         f"{target_text(task)}."
     )
     yield Sentence(
-        "Note: simulated surfaces are as smooth and simulated servers as noisy as they were made (docs/surfaces.md).",
+        "Note: simulated surfaces are as smooth, and simulated servers as noisy, as their models (docs/surfaces.md).",
         "aside",
     )
 

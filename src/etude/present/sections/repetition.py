@@ -44,7 +44,7 @@ def lines(again: Repetition) -> Iterator[str]:
     yield from (f"{', '.join(names)}: {reason}" for reason, names in said.items())
     yield from repetition_notes(again)
     if not again.differences:
-        yield "Nothing differs of what is recorded of machine, boot and versions."
+        yield "No recorded property of machine, boot and versions differs."
         return
     yield "What differs:"
     yield from (f"  {difference}" for difference in again.differences[:MOST_DIFFERENCES])

@@ -264,7 +264,7 @@ def summaries_blocks(found: Summaries, confidence: float, *, wide: bool = False)
     """Section on a file of summaries: its figures, and an interval where it can be computed."""
     yield Sentence(found.label, "strong")
     yield from (Sentence(f"! {warning}", "warning") for warning in found.warnings)
-    yield Sentence("Only summaries: no trial can be looked at, so nothing is warned of.", "aside")
+    yield Sentence("Only summaries: trials are not available, so there are no warnings.", "aside")
     interval = f"{level_text(confidence)} of mean"
     names, *cells = zip(*map(_summary_cells, found.rows), strict=True)
     columns = (

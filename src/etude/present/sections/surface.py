@@ -32,7 +32,7 @@ MOST_ROWS = 60
 """Most rows of a table on a screen; a page and JSON have all cells."""
 CAPTIONS = {
     "surface": "The response over the factors",
-    "map": "The same from above, with lines of equal response",
+    "map": "Contour map of the response",
     "effects": "Main effects: geometric means as ratios to each factor's lowest level, with intervals",
 }
 
@@ -106,14 +106,14 @@ def _list(mapped: SurfaceResult, said: Summary) -> Iterator[Block]:
     limiting = {limit.cell: limit.factor or NOTHING for limit in said.limits}
     shown = cells[:MOST_ROWS]
     columns = (
-        Column("cell", [setting_text(mapped.space.factors, cell) for cell in shown]),
+        Column("configuration", [setting_text(mapped.space.factors, cell) for cell in shown]),
         Column(mapped.response, [_short(mapped.estimate(cell), mapped.unit) for cell in shown]),
         Column("what limits", [limiting.get(cell, "–") for cell in shown], 1),
     )
     yield Table(columns, room="screen")
     if len(shown) < mapped.space.size:
         more = mapped.space.size - len(shown)
-        yield Sentence(f"{more} more cells stand in the report and in --json.", "aside")
+        yield Sentence(f"{more} more configurations are in the report and in --json.", "aside")
 
 
 def _short(each: Estimate, unit: str) -> str:
@@ -138,7 +138,7 @@ def cells_table(mapped: SurfaceResult, said: Summary, key: str = "cells") -> Tab
         *(axis_label(factor.name, factor.unit) for factor in factors),
         "known by", "what limits", mapped.response, f"interval, {level}", "trials", "benchmarking time",
     )  # fmt: skip
-    caption = f"Every cell of the surface ({axis_label(mapped.response, mapped.unit)})"
+    caption = f"Every configuration of the surface ({axis_label(mapped.response, mapped.unit)})"
     return page_table(key, caption, headings, rows, len(factors) + 2)
 
 

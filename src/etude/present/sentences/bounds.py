@@ -7,7 +7,7 @@ from etude.present.sentences.phrases import EXTENDED
 from etude.units.formatting import counted, level_text, quantity
 
 _UNCLAIMED = {
-    "unsteady": "the reference differs from itself by as much, which more trials do not change",
+    "unsteady": "the baseline differs from itself by as much, and more trials do not change that",
     "noise": "within this machine's A/A noise",
     "opposed": "the typical run points the other way",
 }
@@ -18,8 +18,8 @@ def answer_reason(answer: Answer) -> str:
     """Reason why a bound is broken, holds or is undecided, without a full stop."""
     if answer.bounded is None:
         if answer.of_ratio:
-            return "nothing varies, so that the ratio has no interval"
-        return "its mean has no interval: too few values that vary so much"
+            return "no value varies, so the ratio has no interval"
+        return "its mean has no interval: too few values for this variation"
     parts = [_interval(answer.bounded)]
     if answer.unclaimed:
         parts.append(_UNCLAIMED[answer.unclaimed])

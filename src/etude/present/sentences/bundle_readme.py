@@ -33,20 +33,20 @@ def readme(packed: Sequence[Packed], title: str, time_s: int, *, logs: bool, ano
     parts = [
         [f"{title}: measured results, packed by Étude {__version__}", *_what(packed, time_s)],
         [
-            "What was found (verdicts/ has all of it)",
+            "Verdicts (complete in verdicts/)",
             *(f"  {line}" for p in packed for line in _found(p, packed)),
         ],
-        ["What is in here", *_inside(packed, logs)],
+        ["Contents", *_inside(packed, logs)],
         [
             "To verify",
             "  sha256sum -c SHA256SUMS       here, where it is unpacked; needs no Étude",
-            "  etude bundle --verify FILE    packed or unpacked; also finds what is missing or was added",
-            "Checksums show damage, and changes by somebody who left SHA256SUMS alone. To show that nobody changed",
+            "  etude bundle --verify FILE    packed or unpacked; also finds missing and added files",
+            "Checksums show damage, and changes that did not update SHA256SUMS. To prove that nobody changed",
             "both, publish the SHA-256 of the packed file elsewhere, too (etude bundle prints it).",
         ],
         ["To read", *_read(packed)],
         ["To repeat", *_repeat(packed)],
-        ["Whose machine this was", *_privacy(anonymous)],
+        ["Privacy", *_privacy(anonymous)],
     ]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
@@ -72,16 +72,16 @@ def _found(p: Packed, packed: Sequence[Packed]) -> Iterator[str]:
 def _inside(packed: Sequence[Packed], logs: bool) -> Iterator[str]:
     for p in packed:
         files = counted(p.files, "file")
-        yield f"  results/{p.name}/   {files} as Étude wrote them: experiment.json says what was asked"
-        yield "      and of which machine; in each TEST/results.jsonl is one measurement a line"
+        yield f"  results/{p.name}/   {files} as Étude wrote them: experiment.json has the request"
+        yield "      and the machine; each TEST/results.jsonl has one measurement a line"
     if not logs:
         yield "  The programs' own output (TEST/logs) was left out."
     if any(p.scripts for p in packed):
         yield "  scripts/     the scripts, with every file that they included"
     yield "  machine/     the machine before and after"
-    yield "  versions.json   of Étude and the libraries that computed"
-    yield "  verdicts/    what is concluded, as text and as JSON"
-    yield "  bundle.json  what this bundle holds, for programs"
+    yield "  versions.json   versions of Étude and its libraries"
+    yield "  verdicts/    the verdicts, as text and as JSON"
+    yield "  bundle.json  the contents of this bundle, for programs"
     yield "  SHA256SUMS   a checksum of every file but itself"
     yield "The formats are described in Étude's docs/formats.md and docs/bundle.md; all of it is text."
 
@@ -96,16 +96,16 @@ def _repeat(packed: Sequence[Packed]) -> Iterator[str]:
         yield f"  etude run --again {shlex.quote(f'results/{p.name}')}"
     if len(packed) == 1:
         yield "or, with the packed file: etude run --again FILE."
-    yield "It runs what the record says, in a new random order, and says whether the verdicts are reproduced."
+    yield "It repeats the recorded experiment in a new random order, and reports whether the verdicts are reproduced."
     for p in packed:
         if p.scripts:
             main, *others = p.scripts
             library = f"scripts/{p.name}/library"
             search = f"-I {shlex.quote(library)} " if any(o.startswith(f"{library}/") for o in others) else ""
             yield f"The script itself: etude run {search}{shlex.quote(main)}"
-    yield "The programs that were measured are not in here. Have them where they were then:"
+    yield "The measured programs are not in the bundle. They must be at the same paths:"
     yield from (f"  {line}" for line in _programs(packed))
-    yield "Another machine gives other times; ratios are what may be reproduced."
+    yield "Times differ on another machine; ratios may be reproduced."
 
 
 def _programs(packed: Sequence[Packed]) -> list[str]:
@@ -124,7 +124,7 @@ def _programs(packed: Sequence[Packed]) -> list[str]:
 
 def _privacy(anonymous: bool) -> Iterator[str]:
     if anonymous:
-        yield "Host names were replaced by host-1, host-2 and so on, home directories by /home/user, everywhere alike;"
+        yield "Host names were replaced by host-1, host-2 and so on, home directories by /home/user, consistently;"
         yield "digests (of the plan, of output) are those of the original. Other names were not looked for."
     else:
         yield "The files name the host, the directories in which it ran, and what the programs printed."

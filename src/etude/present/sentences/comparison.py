@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from etude.stats.describe import Summary
     from etude.stats.ratio import Ratio
 
-GOES_ON = "To go on"
+GOES_ON = "To resume"
 MEASURES_ANEW = "To measure anew"
 """Label of the command that extends an experiment."""
 FOLDED_ABOVE = 2
@@ -121,7 +121,7 @@ def quieter_line(c: Comparison) -> str | None:
     within = ", which it lies within" if floor is not None and ratio.off_one <= floor else ""
     noise = "" if floor is None else f"; A/A noise ± {percent(floor)}{within}"
     return (
-        f"{c.quieter.metric} is less noisy here, and leaves out waiting: "
+        f"{c.quieter.metric} is less noisy here, and excludes waiting: "
         f"{_possessive(c.other)} is {ratio_text(ratio)} × {_possessive(c.base)} "
         f"({level_of(ratio)}: {span(ratio.low, ratio.high)}), known to ± {percent(ratio.half_width)}, {c.metric} to "
         f"± {percent(c.ratio.half_width)}{noise}."
@@ -172,7 +172,7 @@ def narrower_line(c: Comparison) -> str | None:
     if c.missed or not c.more or not c.finer < WORTH_TELLING or not c.within_reach or c.within_steady_noise:
         return None
     words = more_words(c, " of each")
-    return f"{words[0].upper()}{words[1:]} would narrow it to ± {percent(c.finer)} if they vary as these do."
+    return f"{words[0].upper()}{words[1:]} would narrow it to ± {percent(c.finer)} if further trials vary as much."
 
 
 def more_words(known: Comparison | TestVerdict, of: str) -> str:
@@ -196,7 +196,7 @@ def reached_by(known: Comparison | TestVerdict, of: str) -> str:
         return ""
     if not known.within_reach:
         return f"; more trials would take too long: {INSTEAD}"
-    return f"; {more_words(known, of)} would reach it if trials go on to vary as they do"
+    return f"; {more_words(known, of)} would reach it if further trials vary as much"
 
 
 def _typical(c: Comparison) -> str:
@@ -224,7 +224,7 @@ def caution(c: Comparison) -> str:
     if c.extended:
         limits += f"; {EXTENDED}"
     if c.excludes_one and c.difference is not None and c.difference.low <= 0.0 <= c.difference.high:
-        limits += "; the interval of the difference holds 0"
+        limits += "; the interval of the difference contains 0"
     unpaired = c.ratio.method == "unpaired"
     few = ""
     if c.ratio.count < FEW:
@@ -308,8 +308,8 @@ def interval_reason(m: MetricSummary) -> str | None:
     if m.summary is None or m.summary.count < 2 or m.summary.mean_interval or m.summary.mean_reason:
         return None
     if m.levels is None or m.levels.over == "trial":
-        return "too few values that vary so much"
-    return f"it goes over {counted(m.levels.groups, level_name(m.levels.over))}, too few that differ so much"
+        return "too few values for this variation"
+    return f"it is computed over {counted(m.levels.groups, level_name(m.levels.over))}, too few for this variation"
 
 
 def precision_line(test: TestVerdict, asked: StopRuleInfo) -> str | None:
@@ -326,7 +326,7 @@ def precision_line(test: TestVerdict, asked: StopRuleInfo) -> str | None:
         reached = reached_by(test, "")
     else:
         over = counted(levels.groups, level_name(levels.over))
-        reached = f"; the interval goes over {over}, and more trials of one do not narrow it"
+        reached = f"; the interval is computed over {over}, and more trials of one do not narrow it"
     return (
         f"Not converged: the mean of {test.test} {known}, the target is "
         f"± {percent(asked.precision)}{reached}."

@@ -106,10 +106,10 @@ def time_line(spent: TimeBreakdown) -> str:
         return percent(seconds / spent.elapsed)
 
     if spent.elapsed <= 0.0:
-        return "where the time went: nothing is known of an elapsed time of 0"
+        return "where the time went: unknown, since the elapsed time is 0"
     parts = [f"user {share(spent.user)}", f"system {share(spent.system)}"]
     if spent.cpus > 1.0:
-        parts.append(f"{spent.cpus:.1f} CPUs at work, so that waiting is not known")
+        parts.append(f"{spent.cpus:.1f} CPUs used, so waiting time is unknown")
     else:
         parts.append(f"waiting {share(max(0.0, spent.waiting))}")
     parts.append(_device(spent))
@@ -143,7 +143,7 @@ def cache_line(series: Series) -> str | None:
             share = max(cache.get("bytes", 0) for cache in done) / min(memory)
             parts.append(f"the data set is {share:.2g} of the memory")
     elif done:
-        parts.append("what was in memory is not known: no data set was named")
+        parts.append("memory residency is unknown: no data set was named")
     return ", ".join(parts)
 
 
@@ -219,9 +219,9 @@ def _authors(method: str) -> str:
 
 def _equivalence(e: Equivalence) -> str:
     words = {
-        "the same": "yes: they are the same within it",
+        "the same": "yes: equivalent within it",
         "different": "no: they differ by more",
-        "undecided": "cannot be told from these trials",
+        "undecided": "undecided from these trials",
     }
     if e.verdict == "undecided" and (e.low > 1.0 + e.margin or e.high < 1.0 / (1.0 + e.margin)):
         words["undecided"] = "not shown, and no difference is claimed"

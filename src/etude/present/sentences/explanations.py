@@ -25,8 +25,8 @@ FINDINGS = NAMED + 1
 LONGEST_TEXT = 100
 """Maximum length of a kernel message."""
 
-NOTHING_ENOUGH = "nothing in the monitor's series accounts for the time it lost"
-NOTHING = "nothing in the monitor's series explains it"
+NOTHING_ENOUGH = "no monitor series explains the lost time"
+NOTHING = "no monitor series explains it"
 
 
 def explained_text(found: OutlierExplanation) -> str:
@@ -46,14 +46,14 @@ def suspects_text(why: Why) -> str:
     if not names:
         return ""
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"see whether it stays away without {listed}"
+    return f"check whether it disappears without {listed}"
 
 
 def unexplained_text(found: NoExplanation) -> str:
     """Reason why a trial has no explanation."""
     reasons = {
         "no reading": "the monitor has no reading of it",
-        "few others": "too few other trials were read to tell what is usual",
+        "few others": "too few other trials were monitored to know the usual values",
         "quicker": "it took less time than the others",
         "nothing": NOTHING,
         "too coarse": f"{NOTHING}; it is shorter than the {every(found.every_s)} between readings, which are too "
@@ -66,7 +66,7 @@ def unexplained_advice(found: NoExplanation) -> str:
     """Advice that helps to explain it; empty if nothing does."""
     if found.reason != "too coarse":
         return ""
-    return "measure with etude bench --monitor 100ms or less, or make a trial longer"
+    return "measure with etude bench --monitor 100ms or less, or make trials longer"
 
 
 def _trial(of: TrialValue) -> str:
@@ -82,7 +82,7 @@ def _finding(found: Finding) -> str:
                 for seconds in (found.more_s, found.used_s, found.used_s - found.more_s)
             )
             return (
-                f"it used {more} of CPU time more than usual itself ({used}, usually {usual}): it had more to do, or "
+                f"it used {more} of CPU time more than usual itself ({used}, usually {usual}): it did more work, or "
                 "the CPU was slower"
             )
         case NotRun():
@@ -108,7 +108,7 @@ def _finding(found: Finding) -> str:
             text = " ".join(found.text.split())
             text = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
             more = f", and {found.count - 1} messages more" if found.count > 1 else ""
-            return f'the kernel said "{text}"{more}'
+            return f'the kernel logged "{text}"{more}'
         case OtherProcessesBeside():
             return _others(found)
         case _:

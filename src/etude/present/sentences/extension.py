@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 ROOM = 1.2
 """Factor by which allowed trials and time exceed the expected ones; the rule stops at its target anyway."""
-DECIDES = "To decide it, if ratio and spread stay what they are"
-JUDGES = "To have enough trials to judge it, which may not decide it"
+DECIDES = "To decide it, if ratio and spread do not change"
+JUDGES = "To have enough trials to judge it (this may not decide it)"
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ def change_line(course: Course, change: Change) -> str:
         ends = [str(course.entries[place]) for place in (step.earliest, step.latest)]
         told += f" It may begin anywhere from {ends[0]} to {ends[1]} (95 %)."
     if step.or_drift:
-        told += " It may be a drift instead: the results do not tell."
+        told += " It may be a drift instead: the results do not decide it."
     if change.cause == "machine":
         told += f" The machine changes there: {named(change.differences)}. It is not known to be the code's."
     elif change.cause == "test":
@@ -98,11 +98,11 @@ def drift_line(course: Course, slow: SlowChange) -> str:
     else:
         ends = [quantity(course.value(float(level)), course.unit) for level in course.found.fitted[[0, -1]]]
         told += f", from {ends[0]} to {ends[1]}: it describes them better than levels, each step counted at its cost."
-    told += " Where it begins is not looked for, and no rule raises an alert for it."
+    told += " Its beginning is not searched, and no rule raises an alert for it."
     if slow.drift.or_steps:
         begins = " and ".join(str(course.entries[place]) for place in slow.drift.or_steps)
         what = _steps(course, len(slow.drift.or_steps))
-        told += f" It may be {what} instead, first at {begins}: the results do not tell."
+        told += f" It may be {what} instead, first at {begins}: the results do not decide it."
     return told
 
 

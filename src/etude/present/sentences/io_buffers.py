@@ -22,8 +22,8 @@ OF_PAGES_READ = (
 )
 
 CAVEATS = (
-    "each value is a mean over all calls of one run: its spread says little of single calls (means of means)",
-    "bars are quartiles: samples of this kind often have a long tail, for which a deviation would mislead",
+    "each value is a mean over all calls of one run: its spread shows little about single calls (means of means)",
+    "bars are quartiles: such samples often have a long tail, for which a standard deviation would mislead",
     "a size of this machine in a bend's interval is a candidate, no proof: caches are not fully associative, the data "
     "pass through them twice (from the page cache, into the buffer), and other sizes may lie there, too",
     "a logarithmic axis makes steps of equal factors equal: read rates off the axis, not off the slope",
@@ -62,7 +62,7 @@ def _costs(costs: Costs, shape: Shape, swept: Swept) -> Iterator[str]:
     """Sentences on the cost of a call and of a fresh page."""
     if costs.call_s is not None:
         half = shape.half_at
-        text = f"{costs.curve}: a call costs {_seconds(costs.call_s)} whatever it transfers"
+        text = f"{costs.curve}: a call costs {_seconds(costs.call_s)}, independent of its size"
         yield text + (f"; half of the best rate is first reached at {size_text(half)}." if half else ".")
     if costs.page_s is not None and costs.page_bytes and costs.page_share is not None:
         curve = swept.curve(costs.curve)
@@ -137,7 +137,7 @@ def _parting(found: Parting) -> str:
         return text + ("; by the medians more than 5 % at every size." if found.ratio > PARTED else ".")
     if found.low is None or found.high is None:
         by_medians = f"by the medians from {size_text(found.at)}, but {found.why}"
-        return f"{text}; from where on by more than 5 % is not settled: {by_medians}."
+        return f"{text}; from where on by more than 5 % is undecided: {by_medians}."
     low, high = size_text(found.low), size_text(found.high)
     where = f"{low} on" if low == high else f"a size between {low} and {high} on"
     return f"{text}; more than 5 % from {where} (95 %; by the medians from {size_text(found.at)})."

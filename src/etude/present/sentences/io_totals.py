@@ -10,7 +10,7 @@ from etude.units.formatting import p_value, percent, quantity
 
 CAVEATS = (
     "on axes that are both logarithmic, two curves seem to become one long before they are: read the ratio below",
-    "a small p speaks for a difference, not for a large one: look at the ratio beside it",
+    "a small p supports a difference, not a large one: see the ratio",
     "Student's t test supposes values that are spread evenly around their mean, which times seldom are: one slow trial "
     "hides a difference from it, and not from the Mann-Whitney test beside it",
     "the time is that of the whole program, from its start to its end; the program prepares nothing and prints nothing",
@@ -26,7 +26,7 @@ def findings(base: str, comparisons: Sequence[Comparison]) -> Iterator[str]:
         else:
             yield f"{found.base} and {found.other}: no size has trials of both."
     if not comparisons:
-        yield f"{base}: a single curve has nothing to be compared with."
+        yield f"{base}: a single curve; nothing to compare."
 
 
 def _ratios(found: Comparison) -> Iterator[str]:
@@ -67,7 +67,7 @@ def _more(seconds: float) -> str:
 def _crossing(found: Level, first: float, last: float) -> str:
     share = f"{100 * (found.level - 1):.0f} %"
     if found.at is None and found.state == "open":
-        return f"Whether the difference falls below {share} is not settled: {found.why}."
+        return f"Whether the difference falls below {share} is undecided: {found.why}."
     if found.at is None:
         if found.state == "not below":
             return f"The difference does not fall below {share} up to {size_text(last)}."
@@ -77,7 +77,7 @@ def _crossing(found: Level, first: float, last: float) -> str:
         where = f"at {low}" if low == high else f"between {low} and {high}"
         return f"The difference falls below {share} {where} (95 %; by the medians at {size_text(found.at)})."
     by_medians = f"by the medians at {size_text(found.at)}, but {found.why}"
-    return f"Where the difference falls below {share} is not settled: {by_medians}."
+    return f"Where the difference falls below {share} is undecided: {by_medians}."
 
 
 def _significance(found: Comparison) -> Iterator[str]:

@@ -13,7 +13,7 @@ from etude.present.sentences.warnings import words_of
 from etude.units.formatting import counted, quantity
 
 Numbers = Mapping[str, Any]
-RESEMBLE = "neighbours resemble each other"
+RESEMBLE = "consecutive trials are autocorrelated"
 """Alternative to a trend or a level shift: one series cannot distinguish them."""
 
 
@@ -85,7 +85,7 @@ def _outliers(w: DataWarning, n: Numbers) -> str:
 
 
 def _heavy_tail(w: DataWarning, n: Numbers) -> str:
-    return f"{n['count']} of {_among(n)} trials lie far from the others{_far(n)}: compare medians"
+    return f"{n['count']} of {_among(n)} trials are outliers{_far(n)}: compare medians"
 
 
 def _bimodal(w: DataWarning, n: Numbers) -> str:
@@ -121,7 +121,7 @@ def _late_level(w: DataWarning, n: Numbers) -> str:
         )
     last = f"the last {n['last']}" if n["last"] > 1 else "the last trial"
     shift = f"{last} average {signed(n['shift'])} the median before"
-    return f"level shift at trial {w.trials[0]}, or alike neighbours: {shift}"
+    return f"level shift at trial {w.trials[0]}, or autocorrelated: {shift}"
 
 
 def _leak(w: DataWarning, n: Numbers) -> str:

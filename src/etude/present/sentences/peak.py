@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 NO_ANSWER = "no answer"
 """Text in place of a response time."""
 _ADVICE = {
-    frozenset({"below-lowest", "failing"}): "look at what it answers (`etude load` names what fails)",
-    frozenset({"above-highest", "load-not-made"}): "higher loads could not be made",
-    frozenset({"above-highest", "generator-limited"}): "it takes a stronger load generator",
-    frozenset({"below-lowest"}): "ask for lower loads",
+    frozenset({"below-lowest", "failing"}): "check its answers (`etude load` names failures)",
+    frozenset({"above-highest", "load-not-made"}): "higher loads could not be offered",
+    frozenset({"above-highest", "generator-limited"}): "use a stronger load generator",
+    frozenset({"below-lowest"}): "allow lower loads",
     frozenset({"above-highest"}): "allow higher loads",
 }
 """Advice on a peak outside the offered loads, by the findings of an answer; the first that holds."""
@@ -124,7 +124,7 @@ def target_text(task: Task) -> str:
     level = confidence_text(task.confidence)
     if task.promise == "rate":
         return f"within {percent(task.within)} of the true peak at {level} confidence"
-    return f"at a load whose reading is within {percent(task.width)} of the limit, at {level} confidence"
+    return f"at a load whose response is within {percent(task.width)} of the limit, at {level} confidence"
 
 
 def answer_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[str]:
@@ -154,7 +154,7 @@ def _first(task: Task, answer: Answer) -> str:
     goal, where = goal_text(task), _where(task, answer)
     if answer.rate is None:
         if where is None:
-            return f"Of the peak rate ({goal}) nothing is known yet."
+            return f"The peak rate is unknown ({goal}) nothing is known yet."
         sure = confidence_text(min(answer.confidence, task.confidence))
         return f"{_bound(task, answer)} ({goal}), with {sure} confidence; the peak rate is not bracketed."
     kept = f"; {_kept(task, answer)}" if answer.kept else ""
@@ -193,11 +193,11 @@ def _kept(task: Task, answer: Answer) -> str:
     more = answer.confidence > task.confidence
     sure = f" with {confidence_text(answer.confidence)} confidence" if more else ""
     if task.promise == "region":
-        return f"there the reading is within {percent(task.width)} of the limit{sure}"
+        return f"there the response is within {percent(task.width)} of the limit{sure}"
     rate = answer.rate or 0.0
     wide = max(rate - answer.low, answer.high - rate) > task.within * rate * (1 + 1e-9)
     if wide and not more:
-        return f"within {percent(task.within)} by the policy's own rule, which this interval does not show"
+        return f"within {percent(task.within)} by the rule of the policy; this interval does not show it"
     return f"within {percent(task.within)}{sure}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 NAMED = 5
 """Maximum number of trials whose numbers are named."""
-EXTENDED = "extended after a look"
+EXTENDED = "extended after inspecting results"
 """Mark of intervals whose confidence holds only if no result was seen before the last trials were made."""
 INSTEAD = "make each trial longer, judge a less noisy metric, or accept a coarser precision"
 """The alternatives to more trials."""

@@ -9,19 +9,19 @@ from etude.units.formatting import counted
 
 _REASONS = {
     "no comparison": "there is no such comparison now",
-    "no spread": "the values have no ratio whose spread is known",
+    "no spread": "the spread of the ratio is unknown",
     "opposite": "the difference has the opposite direction",
-    "same": "the same direction, the same size as far as can be seen",
-    "disagree": "neither sees a difference, but the two ratios do not agree",
-    "other size": "the same direction, but the size is another",
-    "gone": "a difference was seen, and is gone",
-    "new": "there was none, and now there is",
+    "same": "the same direction; no difference in size is shown",
+    "disagree": "neither shows a difference, but the two ratios disagree",
+    "other size": "the same direction, but another size",
+    "gone": "a difference was shown before, and is not shown now",
+    "new": "no difference was shown before, and one is shown now",
     "less known now": "the ratios agree, but now it is not known well enough to see the difference",
     "less known then": "the ratios agree, but then it is not known well enough to see the difference",
     "several sessions": "both have several sessions",
-    "stated": "what lies between sessions is as stated",
+    "stated": "the variation between sessions is as stated",
 }
-_LEVELS = {"not reproduced": "another level; ", "reproduced": "not distinguishable; "}
+_LEVELS = {"not reproduced": "level shift; ", "reproduced": "not distinguishable; "}
 
 
 def outcome_reason(part: RepeatedRatio | RepeatedLevel) -> str:
@@ -33,15 +33,13 @@ def outcome_reason(part: RepeatedRatio | RepeatedLevel) -> str:
 def _reason(reason: Reason) -> str:
     match reason.kind:
         case "too wide":
-            return (
-                f"neither sees a difference, and the wider interval reaches {100 * reason.share:.2g} % from 1"
-            )
+            return f"neither shows a difference, and the wider interval reaches {100 * reason.share:.2g} % from 1"
         case "no difference":
-            return f"neither sees a difference, and both exclude one above {100 * reason.share:.2g} %"
+            return f"neither shows a difference, and both exclude one above {100 * reason.share:.2g} %"
         case "close":
             return f"the sizes differ, but by less than {100 * reason.share:g} %"
         case "known sessions":
-            return f"what lies between sessions is known from {reason.sessions} of them"
+            return f"the variation between sessions is known from {reason.sessions} of them"
         case "not comparable":
             refused = reason.refused
             assert refused is not None
@@ -56,4 +54,4 @@ def repetition_notes(again: Repetition) -> Iterator[str]:
     yield from again.notes
     if again.refused:
         yield f"The tests' own {again.metric} was not compared: {again.refused}."
-    yield from (f"{test}: has no trial now that could be kept." for test in again.lost)
+    yield from (f"{test}: has no included trial now." for test in again.lost)

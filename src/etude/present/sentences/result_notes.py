@@ -12,7 +12,7 @@ from etude.units.formatting import counted
 if TYPE_CHECKING:
     from etude.analysis.verdict import MetricSummary
 
-NO_VALUE = "no kept trial has a value"
+NO_VALUE = "no included trial has a value"
 
 
 def note_text(note: ResultNote | NoComparison) -> str:
@@ -23,16 +23,16 @@ def note_text(note: ResultNote | NoComparison) -> str:
         case "left out":
             return f"{note.where}, line {note.number}: left out: {note.text}"
         case "cut short":
-            return f"{note.where}: its last line was cut short and was left out"
+            return f"{note.where}: its last line was truncated and was skipped"
         case "cut before session":
             return f"{note.where}: a line that was cut short before session {note.number} was left out"
         case "restarted":
-            return f"the machine was restarted {counted(note.number, 'time')}, as was asked for"
+            return f"the machine was restarted {counted(note.number, 'time')}, as requested"
         case "sessions":
             return (
                 f"{'over a pool' if note.pool else 'resumed'}: these are {note.number} sessions: pairs are formed "
                 "within one, intervals of means go over them, those of medians, percentiles and trimmed means over "
-                "trials: they hold for these sessions alone"
+                "trials: they hold only for these sessions"
             )
         case "transformed":
             return "the transforms made other tests: blocks, and what the stop rule costs, are not counted"

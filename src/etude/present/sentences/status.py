@@ -11,7 +11,7 @@ from etude.stats.cross_session import NotSupported
 
 SIMULATED = "simulated"
 NOT_CONVERGED = "not converged"
-FAILED_CELLS = "failed cells"
+FAILED_CELLS = "failed configurations"
 REFUSED = "refused"
 UNFINISHED = "unfinished"
 RESUMED = "resumed"

@@ -55,12 +55,12 @@ def optimum_lines(found: Optimum) -> tuple[str, ...]:
     if names:
         more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
         lines.append(
-            f"{counted(len(names), 'other cell')} cannot be told from it: "
+            f"{counted(len(names), 'other configuration')} not significantly different from it: "
             f"{joined([*names[:MOST_NAMED], *more])}."
         )
     if found.edges:
         edges = joined(found.edges)
-        lines.append(f"It lies at the edge of what was tried ({edges}): better ones may lie beyond.")
+        lines.append(f"It is at the edge of the tested levels ({edges}): better ones may exist beyond it.")
     return tuple(lines)
 
 
@@ -68,8 +68,8 @@ def accuracy_text(found: Accuracy) -> str:
     """`Predictions are off by 9.1 % on average (6.0 % … 12 %; …)`."""
     return (
         f"Predictions are off by {percent(found.mape)} on average ({percent(found.low)} … {percent(found.high)}), "
-        f"by {percent(found.worst)} at most: each of {counted(found.count, 'measured cell')} predicted from all "
-        "others."
+        f"by {percent(found.worst)} at most: each of {counted(found.count, 'measured configuration')} predicted "
+        "from all others."
     )
 
 
@@ -80,11 +80,11 @@ def cost_text(found: CostSummary) -> str:
         for count, word in (
             (found.predicted, "predicted"),
             (found.bounded, "with a bound only"),
-            (found.failed, "of which nothing is known"),
+            (found.failed, "unknown"),
         )
         if count
     ]
-    told = ", ".join([f"{found.measured} of {counted(found.cells, 'cell')} measured", *further])
+    told = ", ".join([f"{found.measured} of {counted(found.cells, 'configuration')} measured", *further])
     return f"{told}: {counted(found.trials, 'trial')}, {duration(found.bench_s)} of benchmarking time."
 
 
@@ -93,7 +93,7 @@ def limit_text(found: Limit) -> str:
     if found.factor is None:
         return f"{found.name}: {NOTHING}"
     how = " by its last step" if found.beyond else ""
-    sure = "" if found.sure else ", not told apart from none"
+    sure = "" if found.sure else ", not significantly different from 0"
     return f"{found.name}: {found.factor} (+{percent(found.gain)}{how}, elasticity {digits(found.elasticity, 2)}{sure})"
 
 
@@ -104,12 +104,12 @@ def range_text(found: Range) -> str:
         return f"{found.factor}{where}: changes the response by less than {percent(found.little)}"
     told = f"{found.factor}{where}: works from {found.levels[found.low]} to {found.levels[found.high]}"
     if found.open:
-        told += ", the highest that was tried"
+        told += ", the highest level tested"
     if found.shown < found.high:
         told += (
-            f" (told apart up to {found.levels[found.shown]})"
+            f" (significant up to {found.levels[found.shown]})"
             if found.shown > found.low
-            else " (none of it told apart)"
+            else " (no significant effect)"
         )
     if found.open:
         return told
@@ -137,7 +137,7 @@ def effect_text(found: MainEffect) -> str:
     if at == 0 or found.ratios[at] is None:
         return f"{found.factor}: changes nothing"
     told = f"{first} {found.ratios[at]}"
-    return told if found.ratios[at].differs else f"{told}: not told apart from no effect"  # type: ignore[union-attr]
+    return told if found.ratios[at].differs else f"{told}: not significantly different from no effect"  # type: ignore[union-attr]
 
 
 def interaction_text(found: Interaction) -> str:
@@ -147,7 +147,7 @@ def interaction_text(found: Interaction) -> str:
         f"{a} and {b}: what {a}={found.first[1]} does against {a}={found.first[0]} is {found.ratio} as much "
         f"at {b}={found.second[1]} as at {b}={found.second[0]}"
     )
-    return told if found.ratio.differs else f"{told}: not told apart from none"
+    return told if found.ratio.differs else f"{told}: not significant"
 
 
 def crossover_text(found: Crossover) -> str:
@@ -165,11 +165,11 @@ def limits_text(found: tuple[Limit, ...]) -> str:
     counts = Counter(each.factor for each in found)
     named = [(name or NOTHING, count) for name, count in counts.most_common()]
     if not named:
-        return "What limits is not known."
+        return "The limiting factor is unknown."
     (first, count), *rest = named
-    told = [f"{first} limits {count} of {len(found)} cells", *(f"{name} {n}" for name, n in rest)]
+    told = [f"{first} limits {count} of {len(found)} configurations", *(f"{name} {n}" for name, n in rest)]
     doubtful = sum(each.factor is not None and not each.sure for each in found)
-    more = f"; in {doubtful} of these the gain is not told apart from none" if doubtful else ""
+    more = f"; in {doubtful} of these the gain is not significant" if doubtful else ""
     return f"{joined(told)}{more}."
 
 

@@ -51,7 +51,7 @@ def _quieter_line_of_all(comparisons: Sequence[Comparison], label: str) -> str:
     known = _from_to([c.quieter.ratio.half_width for c in comparisons if c.quieter])
     coarser = _from_to([c.ratio.half_width for c in comparisons])
     return (
-        f"{first.quieter.metric} is less noisy here, and leaves out waiting: {len(comparisons)} of its ratios are "
+        f"{first.quieter.metric} is less noisy here, and excludes waiting: {len(comparisons)} of its ratios are "
         f"known to ± {known}, those of {first.metric} to ± {coarser} (etude stats {shlex.quote(label)})."
     )
 
@@ -129,7 +129,7 @@ def not_compared_lines(verdict: Verdict) -> Iterator[str]:
     if found.why == "alone":
         yield f"Not compared: {tests}: no other test of the same blocks has a trial that counts."
         return
-    apart = "they ran one after the other, so what drifts on the machine is in any difference"
+    apart = "they ran one after the other, so drift of the machine is in any difference"
     how = (
         "in a script INTERLEAVE … DONE around them pairs them"
         if found.script
@@ -149,7 +149,7 @@ def unanswered_lines(
     options = ["--same-within"] * (same_within is not None) + ["--test"] * bool(tests)
     named = " and ".join(options)
     if options and across:
-        return [f"{named}: only for tests of one result, not for results of different sessions"]
+        return [f"{named}: only for tests of one result, not of different sessions"]
     if options and not any(verdict.comparisons for verdict in verdicts):
         return [f"{named}: no tests are compared here; --reference TEST names what others are compared with"]
     return []

@@ -20,8 +20,8 @@ NAMED_CHANGES = 4
 LONGEST = 100
 """Maximum length of a kernel message."""
 
-BETWEEN_CACHED = "between cached and uncached, where little changes decide"
-OTHER_DATA = "take clearly less data, or clearly more"
+BETWEEN_CACHED = "between cached and uncached, where small changes decide"
+OTHER_DATA = "use clearly less data, or clearly more"
 FINER_CLOCK = "read a finer clock or make trials longer"
 
 Words = tuple[str, str]
@@ -70,11 +70,11 @@ def _recorded(w: DataWarning, f: facts.RecordedSentence) -> Words:
 
 
 def _several_matches(w: DataWarning, f: facts.SeveralMatches) -> Words:
-    return f.text, "make the pattern match one of them alone"
+    return f.text, "make the pattern match only one of them"
 
 
 def _limited(w: DataWarning, f: facts.LimitReached) -> Words:
-    return f.text, "allow more trials, or be content with less precision"
+    return f.text, "allow more trials, or accept less precision"
 
 
 def ways_text(f: facts.FailedTrials) -> str:
@@ -86,11 +86,11 @@ def ways_text(f: facts.FailedTrials) -> str:
 
 def _failed(w: DataWarning, f: facts.FailedTrials) -> Words:
     count = len(w.trials)
-    kept = "all of them kept" if f.included == count else f"{f.included} of them kept"
+    kept = "all of them included" if f.included == count else f"{f.included} of them included"
     fate = kept if f.included else "excluded"
     ways = f" in {len(f.ways)} ways" if len(f.ways) > 1 else ""
     text = f"{count} of {f.of} trials failed{ways} ({ways_text(f)}; {named(w.trials)}), {fate}"
-    return text, "see what they printed: a failed run is another work"
+    return text, "see their output: a failed run does other work"
 
 
 def _never_begun(w: DataWarning, f: facts.NoTrialMade) -> Words:
@@ -100,14 +100,14 @@ def _never_begun(w: DataWarning, f: facts.NoTrialMade) -> Words:
 def _excluded(w: DataWarning, f: facts.ExcludedTrials) -> Words:
     count = sum(len(trials) for _, trials in f.reasons)
     whys = "; ".join(f"{why or 'no reason given'}: {named(trials)}" for why, trials in f.reasons)
-    text = f"{count} of {f.of} trials {'was' if count == 1 else 'were'} not kept ({whys})"
-    return text, "find out whether the reason touches the others, too"
+    text = f"{count} of {f.of} trials {'was' if count == 1 else 'were'} excluded ({whys})"
+    return text, "check whether the reason affects the other trials"
 
 
 def _no_value(w: DataWarning, f: facts.NoValue) -> Words:
-    why = f.reason or ("they are not finite numbers" if f.kept else "no trial was kept")
+    why = f.reason or ("they are not finite numbers" if f.kept else "no trial was included")
     again = "measure it again" if f.joined else "join it"
-    return f"no kept trial has a value of {w.metric}: {why}", f"{again}, or ask for another metric"
+    return f"no included trial has a value of {w.metric}: {why}", f"{again}, or choose another metric"
 
 
 def _too_few(w: DataWarning, f: facts.TooFew) -> Words:
@@ -117,8 +117,8 @@ def _too_few(w: DataWarning, f: facts.TooFew) -> Words:
 
 
 def _missing(w: DataWarning, f: facts.MissingValues) -> Words:
-    text = f"{f.count} of {f.of} kept trials have no value of {w.metric}"
-    return text, "find out why before believing the others"
+    text = f"{f.count} of {f.of} included trials have no value of {w.metric}"
+    return text, "find the reason before trusting the others"
 
 
 def _no_match(w: DataWarning, f: facts.NoMatch) -> Words:
@@ -129,7 +129,7 @@ def _no_match(w: DataWarning, f: facts.NoMatch) -> Words:
 def _caches(w: DataWarning, f: facts.CachesDiffer) -> Words:
     first, why = min(f.wrong)
     text = (
-        f"the caches were not as {f.declared!r} says in {len(f.wrong)} of {f.of} kept trials "
+        f"the caches were not as {f.declared!r} declares in {len(f.wrong)} of {f.of} included trials "
         f"({named(sorted(w.trials))}); in trial {first}: {why or 'nothing was done'}"
     )
     return text, "do not call these results cold or warm"
@@ -145,7 +145,7 @@ def _kernel(w: DataWarning, f: facts.KernelComplained) -> Words:
         times = sum(count for _, count in f.throttled)
         trials = named([trial for trial, _ in f.throttled])
         parts.append(f"CPUs were throttled {times} times in {trials}")
-    return "; ".join(parts), "look at these trials, and at the machine, before believing them"
+    return "; ".join(parts), "check these trials, and the machine, before trusting them"
 
 
 def shortened(text: str) -> str:
@@ -186,19 +186,17 @@ def _all_equal(w: DataWarning, f: facts.AllEqual) -> Words:
 
 def _two_groups(w: DataWarning, f: facts.TwoGroups) -> Words:
     low, high = quantity(f.low, f.unit), quantity(f.high, f.unit)
-    alike = ", and neighbours tend to be in the same" if f.alike else ""
-    text = (
-        f"{w.metric} falls into two groups: {f.few} of {f.of} trials near {low}, {f.many} near {high}{alike}"
-    )
-    return text, "find what the groups differ in; report both centres rather than the mean"
+    alike = ", and consecutive trials tend to be in the same group" if f.alike else ""
+    text = f"{w.metric} is bimodal: {f.few} of {f.of} trials near {low}, {f.many} near {high}{alike}"
+    return text, "find the difference between the groups; report both centres instead of the mean"
 
 
 def _autocorrelated(w: DataWarning, f: facts.AutocorrelatedTrials) -> Words:
     text = (
-        f"{w.metric} of neighbouring trials is alike: {f.of} trials are worth {f.worth:.0f} independent ones, "
-        "for which the interval is widened, though still too little where they are much alike"
+        f"{w.metric} is autocorrelated: {f.of} trials are worth {f.worth:.0f} independent ones, "
+        "so the interval is widened, but not enough if the autocorrelation is strong"
     )
-    return text, "let the machine settle between trials, or restart what outlives them"
+    return text, "let the machine become idle between trials, or restart processes that outlive them"
 
 
 def _far_values(w: DataWarning, f: facts.FarValues) -> Words:
@@ -207,19 +205,19 @@ def _far_values(w: DataWarning, f: facts.FarValues) -> Words:
     farthest = f", the farthest {signed(f.farthest)} their median" if f.farthest else ""
     if w.kind == "heavy-tail":
         text = (
-            f"{f.count} of {among} values of {w.metric}{on_one_level} lie far from the others{farthest}: too many for "
+            f"{f.count} of {among} values of {w.metric}{on_one_level} are outliers{farthest}: too many for "
             "outliers, a heavy tail or another state"
         )
         return text, "compare medians and percentiles, not only means"
     what = counted(f.count, "outlier")
-    text = f"{what} among {among} trials{on_one_level} by {w.metric} ({named(w.trials)}{farthest}); kept"
-    return text, "look at what ran beside them, and see whether median and mean agree"
+    text = f"{what} among {among} trials{on_one_level} by {w.metric} ({named(w.trials)}{farthest}); included"
+    return text, "check which processes ran beside them, and whether median and mean agree"
 
 
 def _skewed(w: DataWarning, f: facts.SkewedValues) -> Words:
     text = (
         f"{w.metric} is not normal (Shapiro–Wilk p = {f.p:.2g}, skewness {f.skewness:.1f}) and {f.of} trials are "
-        f"few for the interval of its mean; of log-normal values of 30 % that check notices {100 * f.power:.0f} % "
+        f"few for the interval of its mean; of log-normal values of 30 % that test detects {100 * f.power:.0f} % "
         "at this number (at p < .05)"
     )
     return text, "for a typical run rely on the median and its interval; for the mean make many more trials"
@@ -237,7 +235,7 @@ def way(change: float) -> str:
 def _drifts(w: DataWarning, f: facts.DriftOfValues) -> Words:
     sessions = f", or its {f.sessions} sessions differ" if f.sessions > 1 else ""
     text = (
-        f"{w.metric} {way(f.change)} over its {f.of} trials, or neighbours resemble each other{sessions} "
+        f"{w.metric} {way(f.change)} over its {f.of} trials, or consecutive trials are autocorrelated{sessions} "
         f"({f.method}{_OF_METHOD[f.method]} {p_value(f.p)})"
     )
     causes = (
@@ -245,15 +243,15 @@ def _drifts(w: DataWarning, f: facts.DriftOfValues) -> Words:
         if f.slower
         else "warms up, fills a cache or ends beside it"
     )
-    return text, f"look for what {causes}; in pairs, what moves both tests alike cancels"
+    return text, f"look for what {causes}; in pairs, drift common to both tests cancels"
 
 
 def _never_steady(w: DataWarning, f: facts.NeverSteady) -> Words:
     ends = " and the ".join(
         f"{word} {counted(n, 'trial')}" for word, n in (("first", f.first), ("last", f.last)) if n
     )
-    text = f"{w.metric} never settles: without the {ends} it still {way(f.change)} ({p_value(f.p)})"
-    return text, "run it for longer before measuring; its mean depends on when that is"
+    text = f"{w.metric} has no steady state: without the {ends} it still {way(f.change)} ({p_value(f.p)})"
+    return text, "warm it up for longer before measuring; its mean depends on the time of measuring"
 
 
 def _other_ends(w: DataWarning, f: facts.OtherEnds) -> Words:
@@ -261,7 +259,9 @@ def _other_ends(w: DataWarning, f: facts.OtherEnds) -> Words:
     ends = [("first", f.first, f.shift), ("last", f.last, f.shift_last)]
     shifted = ", ".join(f"the {word} {counted(n, 'trial')} {signed(by)}" for word, n, by in ends if n)
     method = f.method or "outliers, all of them there"
-    text = f"{w.metric}: {shifted} the median {others}: another level, or neighbours are alike ({method})"
+    text = (
+        f"{w.metric}: {shifted} the median {others}: a level shift, or trials are autocorrelated ({method})"
+    )
     if w.kind == "warm-up":
         runs = warm_up_runs(f)
         return text, (
@@ -283,7 +283,7 @@ def _leak(w: DataWarning, f: facts.Leak) -> Words:
         f"suspected leak: {w.metric} falls by {each} a trial (95 %: {low} to {high}), {total} over {f.of} trials "
         f"({p_value(f.p)})"
     )
-    return text, "find what keeps memory; until then restart or reboot between trials"
+    return text, "find the memory leak; until then restart or reboot between trials"
 
 
 def _machines_apart(w: DataWarning, f: facts.MachinesApart) -> Words:
@@ -294,17 +294,17 @@ def _machines_apart(w: DataWarning, f: facts.MachinesApart) -> Words:
         for one in f.apart
     ]
     more = f"; and {len(each) - NAMED} more" if len(each) > NAMED else ""
-    return f"{w.metric} of {'; '.join(each[:NAMED])}{more}", "find out why, or leave out that machine"
+    return f"{w.metric} of {'; '.join(each[:NAMED])}{more}", "find the reason, or leave out that machine"
 
 
 def _unknown_metric(w: DataWarning, f: facts.UnknownMetric) -> Words:
-    return f"no metric {w.metric} to be watched for a trend; there are {', '.join(f.known)}", ""
+    return f"no metric {w.metric} to watch for a trend; there are {', '.join(f.known)}", ""
 
 
 def _precision_unknown(w: DataWarning, f: facts.PrecisionUnknown) -> Words:
     why = "one value has no spread" if f.single else "its mean is 0"
-    text = f"the precision that was asked for, {percent(f.target)} of {w.metric}, cannot be told: {why}"
-    return text, "make more trials" if f.single else "ask for another"
+    text = f"the requested precision, {percent(f.target)} of {w.metric}, is unknown: {why}"
+    return text, "make more trials" if f.single else "choose another"
 
 
 def _not_converged(w: DataWarning, f: facts.NotConverged) -> Words:
@@ -314,7 +314,7 @@ def _not_converged(w: DataWarning, f: facts.NotConverged) -> Words:
         return text, "allow more trials"
     if not f.reachable:
         return text, INSTEAD
-    return text, f"about {counted(f.more, 'more trial')} would reach it if trials go on to vary as they do"
+    return text, f"about {counted(f.more, 'more trial')} would reach it if further trials vary as much"
 
 
 def processes_text(f: facts.OtherLoad) -> str:
@@ -354,20 +354,20 @@ def _machine_changed(w: DataWarning, f: facts.MachineChanged) -> Words:
         when = "while it measured" if f.sessions == 1 else f"during session {last}"
     again = f", and {counted(len(f.between) - 1, 'more time')}" if len(f.between) > 1 else ""
     text = f"the machine changed {when}{again}: {_changes(f.changes)}"
-    return text, "do not compare what was measured before with what was measured after"
+    return text, "do not compare trials from before and after the change"
 
 
 def _several_machines(w: DataWarning, f: facts.SeveralMachines) -> Words:
-    differ = f"which differ: {_changes(f.changes)}" if f.changes else "which are alike as far as is recorded"
+    differ = f"which differ: {_changes(f.changes)}" if f.changes else "which are the same as far as recorded"
     names = some_of(list(map(value_text, f.hosts)), NAMED_CHANGES)
     return (
         f"measured on {len(f.hosts)} machines ({names}), {differ}",
-        "what is compared is compared within each",
+        "comparisons are within each machine",
     )
 
 
 def _within_shell(w: DataWarning, f: facts.WithinShell) -> Words:
-    return "its time cannot be told from the shell's own start", WITHOUT_SHELL
+    return "its time is not distinguishable from the start of the shell", WITHOUT_SHELL
 
 
 def _against_itself(w: DataWarning, f: facts.AgainstItself) -> Words:
@@ -378,16 +378,16 @@ def _against_itself(w: DataWarning, f: facts.AgainstItself) -> Words:
 
 def _other_work(w: DataWarning, f: facts.OtherWork) -> Words:
     d = f.difference
-    what_to_do = "is it the same work?" if d.between else "compare what they do before any number"
+    what_to_do = "is it the same work?" if d.between else "compare their work before any number"
     if d.what == "ending":
         if not d.between:
-            return f"{d.test} did not always end alike: {', '.join(d.endings)}", what_to_do
+            return f"{d.test} ended in different ways: {', '.join(d.endings)}", what_to_do
         return f"{d.test} ended with {d.endings[0]}, {d.base} with {d.endings[1]}", what_to_do
     if not d.between:
-        return f"{d.test} printed different things in different trials", what_to_do
+        return f"{d.test} printed different output in different trials", what_to_do
     own, other = d.printed_bytes
     if own == other:
-        return f"{d.test} printed something else than {d.base} ({other:,} B each)", what_to_do
+        return f"{d.test} printed other output than {d.base} ({other:,} B each)", what_to_do
     how = "less" if own < other else "more"
     return f"{d.test} printed {how} than {d.base} ({own:,} B against {other:,} B)", what_to_do
 
@@ -410,7 +410,7 @@ def _unexplained(w: DataWarning, f: outliers.NoExplanation) -> Words:
 
 
 def _not_looked_at(w: DataWarning, f: outliers.NotLookedAt) -> Words:
-    return f"{f.count} outliers that lie less far were not looked at in the monitor's series", ""
+    return f"{f.count} smaller outliers were not checked in the monitor's series", ""
 
 
 def _monitor_unreadable(w: DataWarning, f: outliers.MonitorUnreadable) -> Words:

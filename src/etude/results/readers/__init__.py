@@ -89,7 +89,7 @@ def _all(points: dict[str, list[EntryPoint]]) -> tuple[list[Reader], list[str]]:
         try:
             readers.append(_load(name, points[name]))
         except InputError as error:
-            broken.append(f"{error}; it was not asked.")
+            broken.append(f"{error}; it was not used.")
     return readers, broken
 
 
@@ -152,7 +152,7 @@ _OTHERWISE = {
 def _unclear(file: Path, claims: list[str], known: list[str], head: bytes) -> str:
     if claims:
         several = " and ".join(sorted(claims))
-        return f"{file}: could be read as {several}; say which, as in {sorted(claims)[0]}:{file}"
+        return f"{file}: could be read as {several}; choose one, as in {sorted(claims)[0]}:{file}"
     if not head and not os.path.isdir(file):
         return f"{file}: is empty"
     for begins, advice in _OTHERWISE.items():

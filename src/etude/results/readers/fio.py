@@ -58,7 +58,7 @@ def read_log(path: Path) -> Table:
     match = _NAME.fullmatch(path.name)
     if match is None:
         raise InputError(
-            f"{path}: is a log of fio, whose name has to say what its values are: expected a name that ends in "
+            f"{path}: is a log of fio, whose name must show the meaning of its values: expected a name that ends in "
             "_lat.log, _clat.log, _slat.log, _bw.log or _iops.log, with a number before .log or not"
         )
     rows, what, job = Rows(path), match["what"], int(match["job"] or 1)

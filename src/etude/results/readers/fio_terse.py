@@ -62,7 +62,7 @@ def read_terse(path: Path) -> Table:
     for name, count in seen.items():
         if count > 1:
             rows.warn(
-                f"{name}: {count} lines are taken as jobs of one run: terse lines do not tell runs apart"
+                f"{name}: {count} lines are taken as jobs of one run: terse lines do not distinguish runs"
             )
     return rows.table()
 

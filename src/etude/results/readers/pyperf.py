@@ -43,7 +43,7 @@ def _benchmark(rows: Rows, benchmark: dict[str, Any], metadata: dict[str, Any]) 
     test = text_of(metadata.get("name", rows.test))
     stated = text_of(metadata.get("unit", "second"))
     if stated not in _METRICS:
-        rows.warn(f"{test}: its unit {stated[:40]} is not known, and stands as it is")
+        rows.warn(f"{test}: its unit {stated[:40]} is not known, and is kept as it is")
     metric, unit = _METRICS.get(stated, ("value", Unit(stated)))
     trial = 0
     for process, run in enumerate(map(members, items(benchmark.get("runs"))), 1):

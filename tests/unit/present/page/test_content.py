@@ -127,7 +127,7 @@ def expectations(found: Gathered) -> dict[str, str]:
     [
         ("elapsed < 50 ms", "met"),
         ("elapsed < 1 ms", "not met"),
-        ("elapsed < 11.9 ms", "cannot be told"),
+        ("elapsed < 11.9 ms", "undecided"),
         ("elapsed > baseline", "met"),
         ("elapsed > baseline * 1.5", "not met"),
         ("slower than A", "to be judged"),
@@ -150,7 +150,7 @@ def test_purpose_expectation_and_result_stand_side_by_side(tmp_path: Path) -> No
     entry = (found.verdicts[0].subject.experiment or {})["tests"][0]
     assert (first.purpose, first.expect, first.met) == (entry["purpose"], "elapsed < 50 ms", "met")
     assert "20 trials" in first.result
-    assert second.met == "cannot be told"
+    assert second.met == "undecided"
     assert "1.1" in second.why
 
 
@@ -164,7 +164,7 @@ def test_later_results_are_compared_with_the_first_and_their_machines_too(tmp_pa
     assert len(content.comparisons.rows) == 4  # one within each result, two across
     told = {answer.key: " ".join(answer.sentences) for answer in content.answers}
     assert "1 difference" in told["where"]
-    assert "not alike" in told["against"]
+    assert "differ (see Machine)" in told["against"]
 
 
 def test_results_that_cannot_be_compared_say_why(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_answers_are_data() -> None:
     assert Answer("what", "?", ("a",)) == Answer("what", "?", ("a",))
 
 
-def scripted(directory: Path, ended: str = "as many as asked", **changes: Any) -> Path:
+def scripted(directory: Path, ended: str = "as many as requested", **changes: Any) -> Path:
     """Two tests of a script that ran one after the other."""
     samples = {name: (0.01 + 0.0001 * np.arange(12)).tolist() for name in "AB"}
     entries = {name: {"ended": ended} for name in "AB"}
@@ -277,7 +277,7 @@ def test_a_limit_that_ended_a_script_s_test_is_told_wherever_the_verdict_stands(
 def test_a_test_whose_neighbour_has_no_trial_says_why_it_is_not_compared(tmp_path: Path) -> None:
     failure = {"trial": 1, "at": "SETUP", "why": "SETUP failed", "log": "B/hooks.log"}
     entries = {
-        "A": {"ended": "as many as asked"},
+        "A": {"ended": "as many as requested"},
         "B": {"ended": "given up: SETUP failed", "failure": failure},
     }
     (verdict,) = of(pages.results(tmp_path / "r", {"A": [0.01] * 12, "B": []}, entries=entries)).verdicts

@@ -45,7 +45,7 @@ class SlurmUnreachable(MachineRefuses):
 def unreachable_error(error: SlurmUnreachable, seconds: float) -> SlurmUnreachable:
     """The error for a Slurm that has not answered for `seconds`."""
     return SlurmUnreachable(
-        f"Slurm has not answered for {seconds:g} s: {error}; jobs under way go on: wait until it answers "
+        f"Slurm has not answered for {seconds:g} s: {error}; running jobs continue: wait until it answers "
         "again (scontrol ping)",
         error.last,
     )
@@ -68,7 +68,7 @@ class Slurm:
         answer = self.ask(["sbatch", "--parsable", *words])
         id = answer.strip().split("\n")[-1].split(";")[0]
         if not id.isdigit():
-            raise SlurmUnreachable(f"sbatch said {answer.strip()[:200]!r} in place of a job's number")
+            raise SlurmUnreachable(f"sbatch said {answer.strip()[:200]!r} instead of a job number")
         return id
 
     def queue(self) -> dict[str, SlurmJob]:

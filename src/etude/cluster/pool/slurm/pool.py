@@ -129,7 +129,7 @@ class SlurmPool:
             keys = ("partition", "constraint", "nodelist", "exclude")
             asked = ", ".join(f"{key}={getattr(spec, key)}" for key in keys if getattr(spec, key))
             raise MachineRefuses(
-                f"Slurm has no node that is as it was asked for ({asked}): see sinfo -N -o '%N %f'"
+                f"Slurm has no node that fits the request ({asked}): see sinfo -N -o '%N %f'"
             )
 
     def width(self, nodes: int = 1) -> int:

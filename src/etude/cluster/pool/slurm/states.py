@@ -17,7 +17,7 @@ _ENDS: dict[str, tuple[How, str]] = {
     "PREEMPTED": ("preempted", "Slurm gave its nodes to a job of higher priority"),
     "SUSPENDED": ("preempted", "Slurm suspended it in favour of another job: what it measured is void"),
     "STOPPED": ("preempted", "it was stopped, and its nodes kept: what it measured is void"),
-    "CANCELLED": ("cancelled", "somebody cancelled it"),
+    "CANCELLED": ("cancelled", "it was cancelled"),
     "REVOKED": ("cancelled", "another cluster of the federation took it"),
     "OUT_OF_MEMORY": ("failed", "Slurm ended it: it used more memory than its nodes have"),
     "REQUEUE_HOLD": ("held", "Slurm holds it after a failure to start"),
@@ -79,4 +79,7 @@ def end_of_state(seen: SlurmJob) -> tuple[How, str] | None:
         return "held", _FOR_A_PERSON["BadConstraints"]
     if seen.reason in ("JobLaunchFailure", "SystemFailure", "Prolog"):
         return "node-lost", f"its node could not start it ({seen.reason})"
-    return "failed", f"exit status {seen.code}" if seen.code else f"Slurm says {seen.state} ({seen.reason})"
+    return (
+        "failed",
+        f"exit status {seen.code}" if seen.code else f"Slurm reports {seen.state} ({seen.reason})",
+    )

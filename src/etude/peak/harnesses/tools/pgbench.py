@@ -54,7 +54,7 @@ class Pgbench:
     def end(self) -> list[LoadReport]:
         found = self.feed("")
         if self._from is None:
-            raise Unreadable(f"no transaction stands in the log {self.run.log}.*: expected pgbench -l -R")
+            raise Unreadable(f"there is no transaction in the log {self.run.log}.*: expected pgbench -l -R")
         last_s = min((max(self._ended.values()) - self._from) / 1e6, self.run.runlength_s)
         found += self._windows(int(last_s / self.run.window_s))
         rest = last_s - self._until * self.run.window_s

@@ -61,7 +61,7 @@ def next_load(
     elif belief.quantile(0.25) > highest:
         wanted, why = highest, "nothing was too much yet"
     else:
-        wanted, why = _most_telling(task, belief, known, trials, highest), "tells most for its time"
+        wanted, why = _most_telling(task, belief, known, trials, highest), "most informative for its time"
     return _settled(task, max(min(wanted, highest, most), task.lowest), known), why
 
 

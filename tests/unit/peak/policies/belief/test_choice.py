@@ -1,4 +1,4 @@
-"""The next load is the one that tells most for its time."""
+"""The next load is the most informative one for its time."""
 
 from __future__ import annotations
 
