@@ -24,8 +24,8 @@ const TRACE: &str = "io.trace";
     after_help = "etude replay CAPTURE plays it. The program runs as it would otherwise, with its own input, output and exit \
                   status. To keep its trace, to cut, scale or merge: etude record, script, prepare and compile. More: \
                   docs/replay.md.\n\nexit status: the program's; 128+n for signal n; 127 not found; 126 not executable; 2 \
-                  usage; 5 it could not be recorded or CAPTURE not be written, and there is none; 9 the trace was cut \
-                  short, and CAPTURE has what is there"
+                  usage; 5 it could not be recorded or CAPTURE not be written, and there is none; 9 the trace was cut short, and \
+                  CAPTURE has the part before"
 )]
 struct Options {
     /// The directory for the script and the roll; it must not be there yet, and best lies outside of what COMMAND reads
@@ -43,7 +43,7 @@ struct Options {
     /// As of etude compile
     #[arg(long, value_name = "KINDS", value_parser = Edges::option, default_value = "all")]
     order: Edges,
-    /// Say nothing but what is wrong
+    /// Print only errors and warnings
     #[arg(short, long)]
     quiet: bool,
     #[arg(trailing_var_arg = true, required = true)]

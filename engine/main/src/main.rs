@@ -23,16 +23,16 @@ const VERBS: [(&str, &str, Run); 21] = [
     ("capture", "Record a program, ready for replay", |words| etude_engine::capture(words)),
     ("record", "Record a program's I/O", |words| etude_engine::record(words)),
     ("script", "A record as a script, and scripts changed", |words| etude_script::main(words)),
-    ("prepare", "The files that a script needs", |words| {
+    ("prepare", "Build the files that a script needs", |words| {
         etude_script::prepare_main(words, etude_replay::needed_by)
     }),
-    ("trace", "What stands in such a record", |words| etude_engine::trace(words)),
+    ("trace", "Print the contents of a recording", |words| etude_engine::trace(words)),
     ("compile", "Compile a script of I/O into a roll", |words| etude_replay::compile_main(words)),
     ("replay", "Play a capture or a roll", |words| etude_replay::replay_main(words)),
     ("load", "Offer requests at a rate", |words| etude_load::load_main(words)),
     ("known-server", "A server of known capacity", |words| etude_load::known_server_main(words)),
     ("chill", "Take memory until caches are evicted", |words| etude_memory::chill_main(words)),
-    ("residency", "What of a data set is cached", |words| etude_memory::residency_main(words)),
+    ("residency", "Show which part of a data set is cached", |words| etude_memory::residency_main(words)),
     ("monitor", "Sample what the machine does", |words| etude_monitor::monitor_main(words)),
     ("age", "Age a file system by a history of files", |words| etude_disk::age_main(words)),
     ("fill", "Fill a file system to a level", |words| etude_disk::fill_main(words)),

@@ -142,7 +142,7 @@ pub struct Words {
     /// fsync (mmap: msync) at the end of the timed part
     #[arg(short)]
     sync: bool,
-    /// Print nothing, whatever else is asked for
+    /// Print nothing, whatever other options are given
     #[arg(short)]
     quiet: bool,
     /// Print the configuration and the time, too
@@ -160,7 +160,7 @@ pub struct Words {
     /// Huge pages for the buffer, or none (default: as the machine does)
     #[arg(long, value_name = "on|off", value_parser = ["on", "off"])]
     huge: Option<String>,
-    /// Run on this CPU alone
+    /// Run on this CPU only
     #[arg(long, value_name = "N", value_parser = values::whole::<usize>(0..=u32::MAX.into()))]
     cpu: Option<usize>,
     /// Before each iteration: read the file once, or drop it from the page cache (default none)
@@ -172,7 +172,7 @@ pub struct Words {
     /// random: every block once, not with read and write (default sequential)
     #[arg(long, value_name = "sequential|random", value_parser = ["sequential", "random"])]
     order: Option<String>,
-    /// Of the random order (default 1)
+    /// Seed of the random order (default 1)
     #[arg(long, value_name = "N", value_parser = values::whole::<u64>(0..=u64::MAX))]
     seed: Option<u64>,
     /// Count perf events: l1d, l1i, l2, mem or tlb, beside instructions and cycles
@@ -292,7 +292,7 @@ impl Words {
         if random && method == Method::Plain {
             let [plain, others @ ..] = Method::words(operation);
             return Err(Fail::usage(format!(
-                "--order random: {plain} goes on where it was; add --method {}",
+                "--order random: {plain} continues at its position; add --method {}",
                 others.join(" or ")
             )));
         }

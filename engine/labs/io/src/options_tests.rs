@@ -66,7 +66,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
         ("read --cool cold x", "--cool \"cold\": expected none, warm or drop"),
         ("read --method write x", "--method \"write\": expected read, pread, mmap, io_uring"),
         ("write --method read x", "--method \"read\": expected write, pwrite, mmap, io_uring"),
-        ("read --order random x", "read goes on where it was; add --method pread or mmap or io_uring"),
+        ("read --order random x", "read continues at its position; add --method pread or mmap or io_uring"),
         ("read --seed 3 x", "add --order random"),
         ("read -d --method mmap x", "-d has no effect on a mapping"),
         ("read -P axi x", "--counters \"axi\": expected l1d, l1i, l2, mem, tlb"),

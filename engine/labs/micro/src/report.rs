@@ -97,7 +97,7 @@ pub fn text(containers: &[Container], samples: &[Sample], verbose: bool) -> Stri
         }
         let _ = match sample.bandwidth() {
             Some(rate) => writeln!(text, "{rate:.2} KBytes/sec"),
-            None => writeln!(text, "- KBytes/sec: shorter than the clock can tell; raise -t"),
+            None => writeln!(text, "- KBytes/sec: shorter than the clock can resolve; raise -t"),
         };
     }
     text

@@ -168,7 +168,7 @@ knobs! {
         "This share of writes is at the end of a file; what is neither in a run nor appended is at random, within the file.";
     alignment: u64 = 4096, "bytes", 1.0..=LARGEST as f64, "Reads and writes at random begin at a multiple of it.";
     runs: u64 = 16, "runs", 1.0..=4096.0,
-        "So many runs of reads, and so many of writes, are under way at once; which of them goes on, is drawn.";
+        "Number of sequential streams of reads, and of writes, under way at once; the next one is drawn at random.";
     append_limit: u64 = 1 << 20, "bytes", 1.0..=LARGEST as f64,
         "No file grows beyond it by appends. One that would is emptied by the next setattr of the mix; until then, and if the mix has none, appends are written from its beginning on, as in a log that goes round.";
     stable: f64 = 0.0, "share of writes", SHARE, "This share of writes must be durable when it is answered.";

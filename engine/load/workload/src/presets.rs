@@ -195,7 +195,7 @@ const MAIL: [Setting; 18] = [
     (
         "mix",
         "read=35,write=25,lookup=15,getattr=5,setattr=10,create=5,remove=5",
-        "TABLE 3: reads and appends; the shares are ours, for Porcupine (SOSP 1999) tells none: more is read than arrives, a message in five is a new file, and setattr empties mailboxes that are full",
+        "TABLE 3: reads and appends; the shares are ours, for Porcupine (SOSP 1999) reports none: more is read than arrives, a message in five is a new file, and setattr empties mailboxes that are full",
     ),
     ("popularity", "zipf:1.3", "TABLE 3: Zipf, alpha = 1.3"),
     (

@@ -44,7 +44,7 @@ struct ChillOptions {
     json: bool,
 }
 
-/// What of a data set is in the page cache, without disturbing it
+/// Report how much of a data set is in the page cache, without disturbing it
 #[derive(Parser)]
 #[command(
     after_help = "watch begins before the cache is cooled: it prints {\"watched\":FILES}, waits for a line on standard input, and \
@@ -60,7 +60,7 @@ struct ResidencyOptions {
 enum Verb {
     /// Its files, to standard output: SIZE PATH, zero byte
     List(Paths),
-    /// How much of them is cached, as a line of JSON
+    /// Print how much of them is cached, as a line of JSON
     Look(LookOptions),
     /// The same, also of files whose names are forgotten
     Watch(LookOptions),
@@ -82,7 +82,7 @@ struct LookOptions {
     /// Open all files plainly; then their names and inodes are in memory afterwards
     #[arg(long)]
     plainly: bool,
-    /// Ask mincore or cachestat alone
+    /// Use only mincore, or only cachestat
     #[arg(long, value_name = "CALL")]
     how: Option<How>,
     listing: PathBuf,

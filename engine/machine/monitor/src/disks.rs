@@ -43,7 +43,7 @@ impl Disks {
         let file = Kept::open(root, "proc/diskstats").map_err(|error| format!("/proc/diskstats: {error}"));
         let file = file.and_then(|file| match root.path("sys/block").is_dir() {
             true => Ok(file),
-            false => Err("there is no /sys/block, which tells disks from partitions".to_owned()),
+            false => Err("there is no /sys/block, which distinguishes disks from partitions".to_owned()),
         });
         let mut disks = Disks { root: root.clone(), file, rows: Vec::new(), buffer: Vec::new() };
         disks.read(true, &mut Vec::new());

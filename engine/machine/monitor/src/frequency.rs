@@ -55,7 +55,7 @@ impl Source for Frequency {
     }
 
     fn absent(&self) -> Absent {
-        let why = "the kernel does not tell it (no cpufreq); usual in virtual machines";
+        let why = "the kernel does not report it (no cpufreq); usual in virtual machines";
         let none = self.files.is_empty();
         none.then(|| ("frequency".to_owned(), why.to_owned())).into_iter().collect()
     }

@@ -163,7 +163,7 @@ pub fn explain(path: &CString, cwd: Option<&CString>, stage: Stage, errno: i32) 
         (Stage::Exec, _) => format!("{path}: {system}"),
         (Stage::Cpus, _) => {
             format!(
-                "cpus: none of them can be had: {system}; nproc --all and taskset -cp $$ tell which there are"
+                "cpus: none of them is available: {system}; nproc --all and taskset -cp $$ list those available"
             )
         }
         (Stage::Directory, _) => {

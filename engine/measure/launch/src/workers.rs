@@ -146,7 +146,7 @@ fn await_release(lives: &[Live], watch: &mut Watch) -> Released {
 /// One line on an instant that was told too late.
 pub(crate) fn late(late_ns: u64) -> String {
     format!(
-        "the instant to start at was told {:.1} ms after it had passed: the connection, or this machine, is too slow",
+        "the start time arrived {:.1} ms late: the connection, or this machine, is too slow",
         late_ns as f64 / 1e6
     )
 }

@@ -103,7 +103,7 @@ impl Command {
         let started = unsafe { spawn(plan, &report, &mut self.stack) }.map_err(Failure::System)?;
         let end_ns = await_end(&started, signals);
         let Wait::Reaped(reaped) = sys::wait(started.pid, 0) else {
-            return Err(Failure::System(io::Error::other("the command's end was not told to us")));
+            return Err(Failure::System(io::Error::other("the end of the command was not reported")));
         };
         if let Some((stage, errno)) = report.failure() {
             return Err(Failure::Child(stage, errno));

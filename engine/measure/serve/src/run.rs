@@ -185,7 +185,7 @@ fn check(launch: &Launch) -> Result<(), String> {
         return wrong("inner: more than 1 needs exactly one worker; use one worker, or inner 1");
     }
     if launch.release == Release::Told && (launch.inner > 1 || launch.repeat.is_some()) {
-        return wrong("release: told is for one launch of a trial; expected inner 1 and no repeat");
+        return wrong("release: told is for one launch per trial; expected inner 1 and no repeat");
     }
     if launch.timeout_s.is_some_and(|timeout| timeout <= 0.0) {
         return wrong("timeout_s: not positive; expected seconds, or null for no limit");

@@ -27,7 +27,7 @@ const PROGRAM: &str = "etude record";
     group = ArgGroup::new("subject").args(["command", "pid"]).required(true),
     override_usage = "[-o FILE] [options] [--] COMMAND [ARGUMENT ...]\n[-o FILE] [options] -p PID",
     after_help = "The program runs as it would otherwise, with its own input, output and exit status; what there is to say \
-                  of the trace goes to standard error when it has ended. More: docs/recording.md.\n\nexit status: the \
+                  of the trace is printed on standard error when it has ended. More: docs/recording.md.\n\nexit status: the \
                   program's, 0 if it runs on; 128+n for signal n; 127 not found; 126 not executable; 2 usage; 5 it could \
                   not be recorded, and was not started; or its trace was removed while it ran"
 )]
@@ -36,7 +36,7 @@ struct Options {
     /// program that reads its directory does not meet it); it must not be there yet
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Record a process that runs already, by ptrace, until it ends or the recorder is interrupted
+    /// Record a running process, by ptrace, until it ends or the recorder is interrupted
     #[arg(short, long, value_parser = values::whole::<Pid>(1..=Pid::MAX as u64))]
     pid: Option<Pid>,
     /// auto (default): the processor's time stamp counter where the kernel trusts it; tsc; vdso
@@ -58,7 +58,7 @@ struct Options {
     /// long they were
     #[arg(long)]
     no_snapshot: bool,
-    /// Say nothing but what is wrong
+    /// Print only errors and warnings
     #[arg(short, long)]
     quiet: bool,
     #[arg(trailing_var_arg = true)]

@@ -52,7 +52,7 @@ pub enum Target {
     Process(Pid),
 }
 
-/// How the program ended (as `waitpid` tells), and what there is to say of the trace.
+/// How the program ended (as `waitpid` tells), and the summary of the trace.
 pub struct Outcome {
     pub status: i32,
     /// Processes that were let go, and run on.

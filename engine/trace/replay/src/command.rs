@@ -44,7 +44,7 @@ struct CompileOptions {
     /// requests and threads, with commas between them
     #[arg(long, value_name = "KINDS", value_parser = Edges::option, default_value = "all")]
     order: Edges,
-    /// Say nothing but what is wrong
+    /// Print only errors and warnings
     #[arg(short, long)]
     quiet: bool,
     script: PathBuf,
@@ -90,12 +90,12 @@ fn compile_verb(options: CompileOptions) -> Result<u8, Failed> {
 #[derive(Parser)]
 #[command(
     override_usage = "[options] [--in DIRECTORY] CAPTURE\n[options] ROLL DIRECTORY",
-    after_help = "The replay cannot leave its place, whatever stands in the roll. More: docs/replay.md.\n\nexit status: 0; 1 \
+    after_help = "The replay cannot leave its directory, whatever the roll contains. More: docs/replay.md.\n\nexit status: 0; 1 \
                   not faithful (--judge); 2 usage; 3 the capture or roll is wrong; 5 it cannot be played here, or FILE \
                   cannot be written; 128+n ended by signal n"
 )]
 struct Options {
-    /// Of a capture: the temporary place is made there (default: in CAPTURE), and removed at the end
+    /// With a capture: create the temporary directory there (default: in CAPTURE), and remove it at the end
     #[arg(long = "in", value_name = "DIRECTORY", conflicts_with = "directory")]
     within: Option<PathBuf>,
     /// gap (default): as long after the call before as in the original; absolute: when the original made it; none: as
@@ -108,10 +108,10 @@ struct Options {
     /// Files are opened with O_DIRECT; transfers that it refuses are made without, and counted
     #[arg(long)]
     direct: bool,
-    /// What was written is made durable when its descriptor is closed
+    /// Sync written data when its descriptor is closed
     #[arg(long)]
     fsync: bool,
-    /// Memory that is no file's is taken as well, and touched in gaps
+    /// Also allocate anonymous memory, and touch it in gaps
     #[arg(long)]
     footprint: bool,
     /// recorded (default): in the scheduling class and with the nice value of the recorded program, where they are not
@@ -127,22 +127,22 @@ struct Options {
     /// Exit with 1 unless the replay was faithful
     #[arg(long)]
     judge: bool,
-    /// The most that 99 % of calls may be late in a faithful replay, s
+    /// Maximum lateness of 99 % of calls in a faithful replay, s
     #[arg(long, value_name = "S", value_parser = values::duration(1..=MOST_NS), default_value = "0.001")]
     late: u64,
-    /// The most calls with another result in a faithful replay, % (default 0.1; 0: none)
+    /// Maximum share of calls with another result in a faithful replay, % (default 0.1; 0: none)
     #[arg(long, value_name = "P", value_parser = values::percent, default_value = "0.1")]
     mismatches: f64,
     /// The most of the program's bytes, and of its time in reads and writes, that a faithful replay may leave out, %
     #[arg(long, value_name = "P", value_parser = values::percent, default_value = "1")]
     unplayed: f64,
-    /// All that was measured, as one JSON object on standard output
+    /// Print all measurements as one JSON object on standard output
     #[arg(long)]
     json: bool,
     /// Response times over time, a line of JSON a window, are appended to FILE (default: $ETUDE_WINDOWS, if set)
     #[arg(long, value_name = "FILE")]
     windows: Option<PathBuf>,
-    /// How long a window is, s (default 1, at least 0.1)
+    /// Length of a window, s (default 1, at least 0.1)
     #[arg(long, value_name = "S", value_parser = values::duration(100_000_000..=MOST_NS), default_value = "1")]
     window: u64,
     /// No progress

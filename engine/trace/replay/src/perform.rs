@@ -33,7 +33,7 @@ use crate::table::Table;
 pub struct Wishes {
     /// Files are opened with O_DIRECT.
     pub direct: bool,
-    /// What was written is made durable when its descriptor is closed.
+    /// Sync written data when its descriptor is closed.
     pub fsync: bool,
     /// Memory that is no file's is taken, and touched while nothing else is to be done.
     pub footprint: bool,

@@ -27,8 +27,8 @@ const PROGRAM: &str = "etude script";
     override_usage = "TRACE [-o SCRIPT] [options]\n--events TRACE",
     after_help = "SCRIPT can be - for standard input. Times of calls that are left out become gaps. More, with examples: \
                   docs/scripts.md.\n\nexit status: 0 done; 1 check: a call uses a descriptor that is not open; 2 \
-                  usage; 3 an input is wrong; 5 the output cannot be written; 9 the trace is cut short, and the script \
-                  has what is there"
+                  usage; 3 an input is wrong; 5 the output cannot be written; 9 the trace is cut short, and the \
+                  script has the part before"
 )]
 struct Options {
     #[command(subcommand)]
@@ -42,7 +42,7 @@ struct Options {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Whether it is a script, and how much is in it
+    /// Check whether it is a script, and report its contents
     Check { script: OsString },
     /// Keep calls of some time, or on some files
     Cut(change::Cut),

@@ -119,12 +119,12 @@ pub(crate) enum Source {
     File(PathBuf),
 }
 
-const TARGET: &str = "what is asked";
-const HOW: &str = "how";
+const TARGET: &str = "target";
+const HOW: &str = "load";
 const MS: u64 = SECOND / 1000;
 const MOST_NS: u64 = 1_000_000 * SECOND;
 
-/// Offer requests at a rate, whatever the answers, and report windows as they end
+/// Offer requests at a rate, independent of answers, and report windows as they end
 // An option that needs another one names a group of it: clap forgets a need for an option that the rest excludes.
 #[derive(Debug, Parser)]
 #[command(
@@ -144,28 +144,28 @@ const MOST_NS: u64 = 1_000_000 * SECOND;
                       --directory DIR --preset NAME LOAD --seconds S [options]\n\
                       --directory DIR --roll FILE (--rate R | --multiple M) --seconds S [options]\n\
                       --preset NAME --show",
-    after_help = "Response times count from when a request was due. SIGTERM or SIGINT ends the window under way, drains and \
-                  prints the summary; a second one does not wait for answers. More: docs/load.md.\n\nexit status: 0; 2 usage; \
-                  3 a file is wrong; 5 nobody answers when it begins, or the machine does not allow it"
+    after_help = "Response times are measured from the intended send time. SIGTERM or SIGINT ends the window under way, \
+                  drains and prints the summary; a second one does not wait for answers. More: docs/load.md.\n\nexit status: 0; 2 usage; \
+                  3 a file is wrong; 5 no answer at the beginning, or the machine does not allow it"
 )]
 pub(crate) struct Options {
-    /// Requests per second, on average, whatever becomes of them (open loop)
+    /// Requests per second on average, independent of answers (open loop)
     #[arg(long, value_name = "R", value_parser = rate, help_heading = "LOAD is one of")]
     #[arg(conflicts_with_all = ["clients", "multiple"])]
     rate: Option<f64>,
-    /// So many clients, each of which waits for its answer, thinks, and sends again (closed loop)
+    /// N clients; each waits for its answer, thinks, and sends again (closed loop)
     #[arg(long, value_name = "N", value_parser = values::whole::<usize>(1..=1_000_000))]
     #[arg(help_heading = "LOAD is one of")]
     clients: Option<usize>,
 
-    /// A server of HTTP: GET, each request on a connection of its own
+    /// An HTTP server: GET requests, each on its own connection
     #[arg(long, help_heading = TARGET)]
     #[arg(conflicts_with_all = ["preset", "workload", "sized_for", "populate"])]
     url: Option<Url>,
-    /// A server of NFS, version 3, spoken directly; without mountport its portmapper is asked
+    /// An NFS server, version 3, without a mount; without mountport its portmapper is queried
     #[arg(long, value_name = "URL", requires = "source", help_heading = TARGET)]
     nfs: Option<NfsUrl>,
-    /// With --nfs: over so many connections
+    /// With --nfs: number of connections
     #[arg(long, value_name = "N", value_parser = values::whole::<usize>(1..=1024), default_value = "1")]
     #[arg(requires = "server", help_heading = TARGET)]
     connections: usize,
@@ -178,16 +178,16 @@ pub(crate) struct Options {
     /// With --nfs or --directory: which operations, on which files (docs/workloads.md)
     #[arg(long, value_name = "NAME", help_heading = TARGET)]
     preset: Option<String>,
-    /// The same of a file of knobs
+    /// Like --preset, from a file of knobs
     #[arg(long, value_name = "FILE", help_heading = TARGET)]
     workload: Option<PathBuf>,
-    /// Another value of one knob; may be given several times
+    /// Set one knob; may be given several times
     #[arg(long, value_name = "KNOB=VALUE", value_parser = assignment, requires = "source", help_heading = TARGET)]
     set: Vec<String>,
-    /// The file set is that of this rate (default: --rate, or --clients as a rate)
+    /// Size the file set for this rate (default: --rate, or --clients as a rate)
     #[arg(long, value_name = "R", value_parser = rate, requires = "source", help_heading = TARGET)]
     sized_for: Option<f64>,
-    /// Of the file set (default 0), which stays: the next run puts it right and uses it again
+    /// Seed of the file set (default 0); the file set is kept, and the next run repairs and reuses it
     #[arg(long, value_name = "N", value_parser = values::whole::<u64>(0..=u64::MAX), default_value = "0")]
     #[arg(requires = "source", help_heading = TARGET)]
     files_seed: u64,
@@ -201,24 +201,24 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", requires = "mounted", help_heading = TARGET)]
     #[arg(conflicts_with_all = ["url", "nfs", "clients", "way", "arrivals", "wait", "outstanding", "timeout", "sized_for", "populate"])]
     roll: Option<PathBuf>,
-    /// With --roll, in place of --rate: M times as fast as it was recorded
+    /// With --roll, instead of --rate: M times as fast as recorded
     #[arg(long, value_name = "M", value_parser = values::positive(1e6), requires = "recorded", help_heading = TARGET)]
     multiple: Option<f64>,
     /// With --roll: only calls on files below DIR of the roll, and what these need; may be given again; . is all but the
     /// directories of every machine (usr, lib, etc ...)
     #[arg(long, value_name = "DIR", requires = "recorded", help_heading = TARGET)]
     only: Vec<PathBuf>,
-    /// With --roll: each pass has copies of its own of all files, also of those that it only reads
+    /// With --roll: each pass has its own copies of all files, also of files that it only reads
     #[arg(long, requires = "recorded", help_heading = TARGET)]
     own: bool,
 
-    /// For so long
+    /// Duration of the load, s
     #[arg(long, value_name = "S", value_parser = values::duration(MS..=MOST_NS), help_heading = HOW)]
     seconds: Option<u64>,
     /// poisson (default) or constant
     #[arg(long, value_name = "WAY", default_value = "poisson", conflicts_with = "clients", help_heading = HOW)]
     arrivals: Process,
-    /// With --clients: for so long on average
+    /// With --clients: mean think time, s
     #[arg(long, value_name = "S", value_parser = values::duration_or_0(MS..=MOST_NS), default_value = "0")]
     #[arg(requires = "closed", help_heading = HOW)]
     think: u64,
@@ -226,30 +226,30 @@ pub(crate) struct Options {
     #[arg(long, value_name = "LAW", value_parser = ["exponential", "constant"], default_value = "exponential")]
     #[arg(requires = "thinking", help_heading = HOW)]
     think_law: String,
-    /// Of instants and operations
+    /// Seed of send times and operations
     #[arg(long, value_name = "N", value_parser = values::whole::<u64>(0..=u64::MAX), default_value = "0")]
     #[arg(help_heading = HOW)]
     seed: u64,
-    /// For the instant of the next request: sleep (default), hybrid (asleep until shortly before) or spin
+    /// How to wait for the next send time: sleep (default), hybrid (asleep until shortly before) or spin
     #[arg(long, value_name = "WAY", default_value = "sleep", help_heading = HOW)]
     wait: Wait,
     /// Length of a window, s
     #[arg(long, value_name = "S", value_parser = values::duration(MS..=MOST_NS), default_value = "1")]
     #[arg(help_heading = HOW)]
     window: u64,
-    /// So long before the first window the same load is offered, and counts nowhere
+    /// Duration of warm-up load before the first window, not counted
     #[arg(long, value_name = "S", value_parser = values::duration_or_0(MS..=MOST_NS), default_value = "0")]
     #[arg(help_heading = HOW)]
     warm_up: u64,
-    /// At most N requests under way; what is due beyond waits (default 1000; 64 by --way calls)
+    /// At most N requests under way; further ones wait (default 1000; 64 by --way calls)
     #[arg(long, value_name = "N", value_parser = values::whole::<usize>(1..=u64::MAX))]
     #[arg(conflicts_with = "clients", help_heading = HOW)]
     outstanding: Option<usize>,
-    /// A request without an answer so long after it was due has failed
+    /// A request fails if it has no answer this long after it was due, s
     #[arg(long, value_name = "S", value_parser = values::duration(MS..=MOST_NS), default_value = "30")]
     #[arg(help_heading = HOW)]
     timeout: u64,
-    /// Wait so long for outstanding answers at the end
+    /// At the end, wait at most this long for outstanding answers, s
     #[arg(long, value_name = "S", value_parser = values::duration_or_0(MS..=MOST_NS), default_value = "5")]
     #[arg(help_heading = HOW)]
     drain: u64,

@@ -147,7 +147,7 @@ fn running(pid: Pid) -> Result<(), String> {
     match group {
         Some(group) if group == pid => Ok(()),
         Some(group) => Err(format!("it is a thread of process {group}; name that")),
-        None => Err("/proc does not tell what it is".to_owned()),
+        None => Err("/proc does not identify it".to_owned()),
     }
 }
 

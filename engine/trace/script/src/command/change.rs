@@ -15,7 +15,7 @@ use crate::ops::{self, Class, Glob, Refused, Rounds, Sizes};
 /// Where a script comes from and where the new one goes.
 #[derive(Args)]
 pub struct Files {
-    /// Where the new script goes (default, and -: standard output)
+    /// File of the new script (default, and -: standard output)
     #[arg(short, long, value_name = "FILE")]
     output: Option<OsString>,
     script: OsString,
@@ -68,7 +68,7 @@ pub struct Merge {
     /// In one directory
     #[arg(long)]
     shared: bool,
-    /// Where the new script goes (default, and -: standard output)
+    /// File of the new script (default, and -: standard output)
     #[arg(short, long, value_name = "FILE")]
     output: Option<OsString>,
     #[arg(value_name = "SCRIPT", required = true)]
@@ -86,7 +86,7 @@ pub struct Clone {
 #[derive(Args)]
 #[command(group = ArgGroup::new("factor").args(["sizes", "gaps"]).required(true).multiple(true))]
 pub struct Scale {
-    /// Transfers, places in files and files are F times as large
+    /// Transfers, file offsets and file sizes are F times as large
     #[arg(long, value_name = "F", value_parser = values::positive(f64::MAX))]
     sizes: Option<f64>,
     /// And become multiples of this

@@ -11,10 +11,10 @@ use super::files;
 
 #[derive(Args)]
 pub struct Import {
-    /// Where the script goes (default, and -: standard output)
+    /// File of the script (default, and -: standard output)
     #[arg(short, long, value_name = "FILE")]
     output: Option<OsString>,
-    /// Say nothing but what is wrong
+    /// Print only errors and warnings
     #[arg(short, long)]
     quiet: bool,
     #[arg(value_name = "TEXT")]
@@ -23,10 +23,10 @@ pub struct Import {
 
 #[derive(Args)]
 pub struct Export {
-    /// Where the iolog goes (default, and -: standard output)
+    /// File of the iolog (default, and -: standard output)
     #[arg(short, long, value_name = "FILE")]
     output: Option<OsString>,
-    /// Say nothing but what is wrong
+    /// Print only errors and warnings
     #[arg(short, long)]
     quiet: bool,
     #[arg(value_name = "SCRIPT")]

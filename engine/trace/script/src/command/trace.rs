@@ -21,16 +21,16 @@ const CUT_SHORT: u8 = 9;
 
 #[derive(Args)]
 pub struct TraceOptions {
-    /// Where the new script goes (default, and -: standard output)
+    /// File of the new script (default, and -: standard output)
     #[arg(short, long, value_name = "FILE")]
     output: Option<OsString>,
-    /// What the program made keeps its names
+    /// Files that the program created keep their names
     #[arg(long)]
     keep_names: bool,
     /// Files below FROM are below TO in the replay; may be given again
     #[arg(long = "map", value_name = "/FROM=TO", value_parser = OsStringValueParser::new().try_map(map))]
     maps: Vec<Map>,
-    /// Every name is replaced by a hash with a key that nobody knows
+    /// Replace every name by a hash with a random key that is not stored
     #[arg(long)]
     hash_names: bool,
     /// Which pipes and Unix sockets are replayed: whole (default; those both of whose ends are in the program), all, none
@@ -42,13 +42,13 @@ pub struct TraceOptions {
     /// Gaps are shorter by what threads waited for a CPU while others had it
     #[arg(long)]
     without_run_delay: bool,
-    /// A trace that is cut short is no error: the script has what is there
+    /// Accept a truncated trace: the script has the part before
     #[arg(long)]
     partial: bool,
-    /// Write all that was renamed, left out or is not known, a line each
+    /// Write what was renamed, left out or is unknown, a line each
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Say nothing but what is wrong
+    /// Print only errors and warnings
     #[arg(short, long)]
     quiet: bool,
     /// As earlier versions had --pipes all

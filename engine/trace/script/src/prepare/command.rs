@@ -24,7 +24,7 @@ struct Options {
     /// Wait until all is on disk
     #[arg(long)]
     sync: bool,
-    /// Say nothing but what is wrong
+    /// Print only errors and warnings
     #[arg(short, long)]
     quiet: bool,
     script: PathBuf,

@@ -76,7 +76,7 @@ impl Decoder {
             dictionary.clear();
         }
         if dictionary.is_impossible() {
-            return Err("a chunk of events goes on with more texts than a trace can have".into());
+            return Err("a chunk of events has more texts than a trace can have".into());
         }
         let mut raw = std::mem::take(&mut self.raw);
         raw.resize(head.raw as usize, 0);
