@@ -70,12 +70,12 @@ class Thresholds:
     drift: float = _threshold(0.02, _fraction, "change over the series, of its median, from which it drifts")
     drift_by: str = _threshold("theil-sen", _choice, "how drift is looked for: theil-sen or least-squares")
     leak: float = _threshold(
-        float(1 << 20), _size, "loss of free memory over the series that is not worth a word"
+        float(1 << 20), _size, "loss of free memory over the series that is not reported"
     )
     others: float = _threshold(
         0.01,
         _fraction,
-        "CPU time of other processes, of the elapsed time, that is worth a word (probe others)",
+        "CPU time of other processes, of the elapsed time, that is reported (probe others)",
     )
     warm_up: float = _threshold(
         0.01, _fraction, "shift, as a share of the median, from which trials form a level shift"
