@@ -308,7 +308,7 @@ def test_trials_that_are_on_disk_and_not_in_the_state_are_counted() -> None:
 
 def test_a_test_whose_trials_are_all_on_disk_is_only_cleaned_up_after() -> None:
     world, state = killed(WHOLE, states=2, trials=3)
-    assert play(WHOLE, world, state) == ["POSTCLEANUP q [a 4]", "end of a: as many as asked", "ECHO end"]
+    assert play(WHOLE, world, state) == ["POSTCLEANUP q [a 4]", "end of a: as many as requested", "ECHO end"]
 
 
 def test_the_stop_rule_is_asked_before_another_trial() -> None:
