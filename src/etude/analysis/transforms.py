@@ -1,15 +1,13 @@
-"""Transforms as command-line options, in the order given: one declaration for `getstats` and `etude stats`.
+"""Transforms of rows as the command line names them: one declaration for `getstats` and `etude stats`.
 
 Reading them loads no numerical library; docs/getstats.md describes each.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from etude.errors import UsageError
 from etude.stats.expression import ExpressionError, compile_expression
@@ -173,75 +171,3 @@ def usage_lines(names: Sequence[str]) -> str:
         option = " ".join([f"--{name}", *TRANSFORMS[name].metavars])
         lines.append(f"  {option:<22} {TRANSFORMS[name].help}\n")
     return "".join(lines)
-
-
-def add_options(parser: argparse.ArgumentParser, leave_out: Collection[str] = ()) -> None:
-    """Declare the transforms: collected in the order given in `options.transforms`.
-
-    `--set NAME=VALUE` goes to `options.variables`; `--shift` applies to the transform behind it.
-    leave_out: transforms whose names the parser uses for other options.
-    """
-    group = parser.add_argument_group(
-        "transforms", "of the rows, before anything is computed, in the order given (docs/getstats.md)"
-    )
-    parser.set_defaults(transforms=(), variables={}, shift=False, if_exists="")
-    group.add_argument(
-        "--shift",
-        action="store_true",
-        default=argparse.SUPPRESS,
-        help="do the next transform before commands and workers are joined",
-    )
-    group.add_argument(
-        "--ifexist",
-        dest="if_exists",
-        metavar="COLUMN",
-        default=argparse.SUPPRESS,
-        help="do the next transform only where there is such a column",
-    )
-    for option, metavar, text in (
-        ("--set", "NAME=VALUE", "set a variable of expressions"),
-        ("--setexpr", "NAME=EXPR", "set it to the value of an expression, of variables set before"),
-        ("--unset", "NAME", "remove a variable"),
-    ):
-        group.add_argument(
-            option,
-            action=_SetVariable,
-            dest="variables",
-            metavar=metavar,
-            default=argparse.SUPPRESS,
-            help=text,
-        )
-    for name, declaration in TRANSFORMS.items():
-        if name not in leave_out:
-            group.add_argument(
-                f"--{name}",
-                action=_AddTransform,
-                dest="transforms",
-                nargs=len(declaration.metavars),
-                metavar=declaration.metavars or None,
-                default=argparse.SUPPRESS,
-                help=declaration.help.replace("%", "%%"),
-            )
-
-
-class _AddTransform(argparse.Action):
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: Any = None
-    ) -> None:
-        try:
-            name = str(option).removeprefix("--")
-            made = checked(Transform(name, tuple(values), namespace.shift, namespace.if_exists))
-        except UsageError as error:
-            parser.error(str(error))
-        namespace.transforms = (*namespace.transforms, made)
-        namespace.shift, namespace.if_exists = False, ""
-
-
-class _SetVariable(argparse.Action):
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: Any = None
-    ) -> None:
-        try:
-            namespace.variables = with_variable(str(option).removeprefix("--"), values, namespace.variables)
-        except UsageError as error:
-            parser.error(str(error))

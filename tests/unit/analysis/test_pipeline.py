@@ -11,7 +11,8 @@ import polars
 import pytest
 
 from etude.analysis.pipeline import apply
-from etude.analysis.transforms import TRANSFORMS, Transform, add_options, checked
+from etude.analysis.transforms import TRANSFORMS, Transform, checked
+from etude.cli.analyse.transform_options import add_transform_options
 from etude.errors import UsageError
 from etude.results.series import series_of_table
 from etude.results.table import Table
@@ -55,7 +56,7 @@ def steps(*words: str, shifted: bool = False) -> list[Transform]:
 def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(exit_on_error=False)
     parser.add_argument("files", nargs="+")
-    add_options(parser, leave_out=["csv"])
+    add_transform_options(parser, leave_out=["csv"])
     return parser.parse_args(words)
 
 
@@ -165,8 +166,8 @@ def test_summaries_cannot_be_transformed() -> None:
 
 def test_declaring_them_loads_no_library_of_numbers() -> None:
     script = (
-        "import sys, argparse\nfrom etude.analysis.transforms import add_options\n"
-        "add_options(argparse.ArgumentParser())\nprint(*{'numpy', 'polars'} & set(sys.modules))"
+        "import sys, argparse\nfrom etude.cli.analyse.transform_options import add_transform_options\n"
+        "add_transform_options(argparse.ArgumentParser())\nprint(*{'numpy', 'polars'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "\n"

@@ -55,9 +55,9 @@ def test_the_lab_says_what_its_second_sweep_lacks_before_the_first(
         (["--resume", "r", "--trials", "5"], 2, "leave out all else but --format"),
         (["elsewhere", "--resume", "r"], 2, "leave out all else but --format"),
         ([".", "--resume", "r"], 2, "leave out all else but --format"),
-        (["--check", "nosuch.toml", "--format", "pdf"], 2, "--check takes what to do from its file"),
+        (["--check", "nosuch.toml", "--format", "pdf"], 2, "--check takes its settings from its file"),
         (["--check", "nosuch.toml"], 3, "nosuch.toml: cannot be read"),
-        (["--check", "a.toml", "--exercise"], 2, "--check takes what to do from its file"),
+        (["--check", "a.toml", "--exercise"], 2, "--check takes its settings from its file"),
     ],
 )
 def test_a_lab_that_cannot_be_resumed_is_one_line(

@@ -37,9 +37,9 @@ def stats_options(parser: argparse.ArgumentParser) -> None:
     _stats_compared(parser.add_argument_group("comparisons"))
     _stats_warned(parser.add_argument_group("notes"))
     _stats_asked(parser.add_argument_group("checks, answered by the exit code"))
-    from etude.analysis.transforms import add_options
+    from etude.cli.analyse.transform_options import add_transform_options
 
-    add_options(parser)
+    add_transform_options(parser)
 
 
 def _stats_shown(group: argparse._ArgumentGroup) -> None:

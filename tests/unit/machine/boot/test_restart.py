@@ -140,7 +140,7 @@ def test_kexec_without_an_entry_starts_what_runs(root: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize(
     ("entry", "said"),
-    [("B", "does not say"), ("C", "several initrds"), ("D", "not found"), ("E", "none of that")],
+    [("B", "does not name"), ("C", "several initrds"), ("D", "not found"), ("E", "none of that")],
 )
 def test_what_kexec_cannot_start_is_refused(
     root: Path, monkeypatch: pytest.MonkeyPatch, entry: str, said: str
