@@ -33,7 +33,7 @@ LAYERS = (
     "probes store",
     "machine",
     "results",
-    "engine",
+    "engine engine_columns",
     "program toml_config trail",
     "masking osutil",
     "codec escaping limits stats",

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.engine import engine_columns
+from etude.engine_columns import engine_columns
 from etude.errors import InputError, MachineRefuses
 from etude.limits import limit_reached
 from etude.program import engine_path

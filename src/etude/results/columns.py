@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from etude.engine import engine_columns
+from etude.engine_columns import engine_columns
 from etude.errors import EDITED, InputError
 from etude.results.model import Measurement, check_measurement, ending_of, is_printed, metric_kind
 from etude.results.reader import check_lines, has_ended, not_a_measurement, read_experiment, repeated_note
