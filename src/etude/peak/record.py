@@ -46,6 +46,7 @@ class Record:
         self.lost = _lost_lines(directory, self.document)
         """Lines lost since the end of the last session, by test name."""
         self._lost_at_least = False
+        self._lines_before: dict[str, int] = {}
 
     def lost_text(self, what: str) -> str:
         """Message on lost `what` ("trials") by test; empty if none is lost."""
@@ -87,12 +88,13 @@ class Record:
 
     def begin_session(self) -> None:
         """Begin a new session on this machine."""
-        self._earlier = len(self.document["sittings"])
+        self.begin_session_elsewhere()
         self._session(os.uname().nodename, boot_id(), snapshot.take() if self._earlier else None)
 
     def begin_session_elsewhere(self) -> None:
         """Begin a new session on other machines only; each gets its own with its first result."""
         self._earlier = len(self.document["sittings"])
+        self._lines_before = self._counted_lines()
 
     def session_on(self, host: str, boot: str, machine: Mapping[str, Any] | None) -> Document:
         """The session of another machine, begun now unless there is one since `begin_session_elsewhere`.
@@ -125,15 +127,28 @@ class Record:
         return sitting
 
     def end(self, how: str, decisions: list[str]) -> None:
-        """Record the end of this session on all of its machines, and the number of lines of each test."""
+        """Record the end of this session on all of its machines, and the number of lines of each test.
+
+        A session that only showed a complete result again leaves no trace: nothing was measured in it.
+        """
+        lines, sittings = self._counted_lines(), self.document["sittings"]
         for test in self.document["tests"]:
-            test["lines"] = _lines(self.directory / test["directory"] / FILE)
-        sittings = self.document["sittings"]
+            test["lines"] = lines[test["name"]]
+        ends = [sitting["how_ended"] for sitting in sittings[: self._earlier]]
+        if lines == self._lines_before and [how, *ends[-1:]] == ["complete", "complete"]:
+            del sittings[self._earlier :]
+            self.save()
+            return
         for sitting in sittings[self._earlier :]:
             sitting |= {"end": utc_now(), "how_ended": how, "decisions": decisions}
         here = bool(sittings) and sittings[-1]["host"] == os.uname().nodename
         self.document["machine"]["after"] = snapshot.take() if here else None
         self.save()
+
+    def _counted_lines(self) -> dict[str, int]:
+        """The number of lines of each test."""
+        tests = self.document["tests"]
+        return {test["name"]: _lines(self.directory / test["directory"] / FILE) for test in tests}
 
     def _measurement(
         self,

@@ -380,6 +380,29 @@ def test_a_calibration_suggests_run_length_and_trials_and_goes_on(
     assert SearchStore("c").trials() == made_once
 
 
+def test_a_stored_calibration_is_shown_as_one(etude: Etude, capsys: pytest.CaptureFixture[str]) -> None:
+    assert etude("peak", "--simulate", "mm1", "--calibrate", "-o", "c", "-q", "--json") == 0
+    made_once = json.loads(capsys.readouterr().out)["calibration"]
+    assert etude("peak", "c", "--json") == 0
+    (stored,) = json.loads(capsys.readouterr().out)["searches"]
+    assert stored["calibration"] == made_once
+    assert stored["status"] == ["simulated"]
+    assert etude("peak", "c", "--figures", ".", "--format", "png") == 0
+    shown = capsys.readouterr().out
+    assert "variation" in shown
+    assert Path("trials-needed.png").exists()
+
+
+def test_a_complete_search_shown_again_by_its_command_is_as_it_was(etude: Etude) -> None:
+    arguments = ("peak", "--simulate", "mm1", "-o", "s", "-q")
+    assert etude(*arguments) == 0
+    once = json.loads(Path("s/experiment.json").read_text())
+    assert etude(*arguments) == 0
+    again = json.loads(Path("s/experiment.json").read_text())
+    assert again["sittings"] == once["sittings"]
+    assert again["machine"] == once["machine"]
+
+
 def test_an_answer_without_a_rate_says_its_bounds_and_findings(golden: Golden) -> None:
     finding = Finding("above-highest", "0.31 of the limit at 5000/s")
     answer = Answer(None, 5000.0, math.inf, 0.95, False, finding.what, (finding,))

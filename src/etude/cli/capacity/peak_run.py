@@ -184,7 +184,7 @@ def calibrate(options: argparse.Namespace, source: Source) -> int:
     if peak is None:
         raise UsageError("--calibrate measures at shares of the peak: give a load near it with --seed-load")
     plan = calibrating.plan(task, peak)
-    sought = SearchSpec(source.name, task, "calibrate", source.text, dict(options.factor))
+    sought = SearchSpec(source.name, task, calibrating.POLICY, source.text, dict(options.factor))
     screen = Terminal(sys.stderr)
     with ending_by_signals(), open_store(directory_of(options, source), sought, options.command_line) as kept:
         with open_bench(options, source, kept) as bench:

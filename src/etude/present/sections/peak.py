@@ -9,9 +9,10 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from etude.errors import UsageError
+from etude.errors import InputError, UsageError
 from etude.figures.data import Figure, Mark
 from etude.figures.peak import Course, Varying, load_factors, readings_over_load, time_at_loads
+from etude.peak import calibrate as calibrating
 from etude.peak.search import benchmarking_time_s
 from etude.peak.search_store import SearchSpec, SearchStore, part_member, stored_answer
 from etude.peak.slo_ratio import QUANTILES, load_figures, slo_ratio_of
@@ -32,6 +33,7 @@ from etude.present.section import (
     number,
     page_table,
 )
+from etude.present.sections.rehearsal import calibration_blocks, calibration_document, calibration_figures
 from etude.present.sentences.notes import MOST
 from etude.present.sentences.peak import (
     answer_lines,
@@ -96,6 +98,8 @@ def peak_section(
     search: Search, key: str = "peak-0", heading: str = "Peak rate", *, several: bool = False
 ) -> Section:
     """The section of one search; `several`: there are others, so that it is named."""
+    if search.policy == calibrating.POLICY:
+        return _calibration_section(search, key)
     task, trials, answer = search.task, search.trials, search.answer
     status, lines = as_line(search.status), answer_lines(task, answer, trials)
     missed = () if answer.kept else (missed_line(task, answer),)
@@ -109,6 +113,36 @@ def peak_section(
     blocks.append(trials_table(task, trials, key))
     first = " ".join(filter(None, (where, status, lines[0])))
     return Section(key, heading, tuple(blocks), (first, *missed))
+
+
+def calibration_of(search: Search) -> calibrating.Calibration | None:
+    """The calibration that is stored in place of a search; None for a search, or for too few trials."""
+    peak = search.task.seed_load or search.truth
+    if search.policy != calibrating.POLICY or peak is None:
+        return None
+    try:
+        return calibrating.calibrate(search.task, peak, search.trials)
+    except InputError:
+        return None
+
+
+def _calibration_section(search: Search, key: str) -> Section:
+    found, place = calibration_of(search), FilePath("Results", search.place, "aside")
+    made = f"A calibration of {counted(len(search.trials), 'trial')}: no peak rate was searched."
+    too_few = Sentence("Too few trials to show how they vary: resume it by the same command.")
+    shown = [too_few] if found is None else [*calibration_blocks(search.task, found)]
+    texts = tuple(block.text for block in shown if isinstance(block, Sentence))
+    blocks: list[Block] = [Sentence(" ".join(filter(None, (as_line(search.status), made))), "strong")]
+    for block in shown:
+        if isinstance(block, Table):
+            block = replace(block, key=f"{key}-variation", caption="Variation by load")
+        blocks.append(block)
+    blocks += [
+        Paragraphs("Run length and trials", texts, room="page"),
+        trials_table(search.task, search.trials, key),
+        place,
+    ]
+    return Section(key, "Calibration", tuple(blocks), (made, *texts[-2:-1]))
 
 
 def _answer_blocks(search: Search, lines: Sequence[str], *, several: bool) -> Iterator[Block]:
@@ -227,6 +261,8 @@ def readings_figure(task: Task, trials: Sequence[Trial], answer: Answer) -> Figu
 
 def search_figures(found: Sequence[Search]) -> dict[str, Figure]:
     """Load factors and benchmarking time of searches, by name; none where no trial was made."""
+    if len(found) == 1 and (calibration := calibration_of(found[0])) is not None:
+        return calibration_figures(found[0].task, calibration)
     tried = [search for search in found if search.trials]
     if not tried:
         return {}
@@ -257,6 +293,7 @@ def _truth(sought: SearchSpec) -> float | None:
 def search_document(search: Search) -> dict[str, Any]:
     """A search as JSON-able data (docs/workbench.md)."""
     task, trials, answer = search.task, search.trials, search.answer
+    calibration = calibration_of(search)
     return {
         "results": search.place,
         "status": list(search.status),
@@ -275,6 +312,7 @@ def search_document(search: Search) -> dict[str, Any]:
         "findings": [{"kind": finding.kind, "what": finding.what} for finding in answer.findings],
         "truth": search.truth,
         "bench_s": benchmarking_time_s(trials),
+        **({} if calibration is None else {"calibration": calibration_document(calibration)}),
         "trials": [_trial(task, trial) for trial in trials],
     }
 

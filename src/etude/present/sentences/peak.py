@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from etude.analysis.subject import was_resumed, was_simulated
 from etude.cluster.pool.journal import FILE
+from etude.peak.calibrate import POLICY as CALIBRATION
 from etude.peak.goal import WORST, Criterion
 from etude.peak.search import BUDGET_SPENT, benchmarking_time_s
 from etude.peak.slo_ratio import Reading, slo_ratio_of, slo_ratios
@@ -154,7 +155,7 @@ def _first(task: Task, answer: Answer) -> str:
     goal, where = goal_text(task), _where(task, answer)
     if answer.rate is None:
         if where is None:
-            return f"The peak rate is unknown ({goal}) nothing is known yet."
+            return f"The peak rate is unknown ({goal}): no trial bounds it."
         sure = confidence_text(min(answer.confidence, task.confidence))
         return f"{_bound(task, answer)} ({goal}), with {sure} confidence; the peak rate is not bracketed."
     kept = f"; {_kept(task, answer)}" if answer.kept else ""
@@ -236,7 +237,7 @@ def of_search(kept: SearchStore, answer: Answer) -> tuple[str, ...]:
     """The words for a search, the most important first; none where all is as it should be."""
     words = {
         SIMULATED: was_simulated(kept.document),
-        NOT_CONVERGED: not answer.kept,
+        NOT_CONVERGED: not answer.kept and kept.sought.policy != CALIBRATION,
         UNFINISHED: kept.answer is None,
         RESUMED: was_resumed(kept.document),
     }
