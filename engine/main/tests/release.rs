@@ -52,7 +52,7 @@ fn an_instant_that_has_passed_starts_nobody() {
     let answer = release(&mut engine, monotonic_ns() - 1);
     for row in answer["rows"].as_array().expect("rows") {
         let error = row["error"].as_str().expect("a reason");
-        assert!(error.contains("after it had passed") && row["start_ns"].is_null(), "{row}");
+        assert!(error.contains("the start time arrived") && row["start_ns"].is_null(), "{row}");
     }
     engine.finish();
 }
@@ -130,7 +130,7 @@ fn a_late_release_of_the_barrier_inside_ends_the_trial_with_its_reason() {
     assert_eq!(release(&mut engine, monotonic_ns() + AHEAD_NS)["ready"], json!(1));
     let answer = release(&mut engine, 1);
     let row = &answer["rows"][0];
-    assert!(row["notes"][0].as_str().expect("a note").contains("after it had passed"), "{row}");
+    assert!(row["notes"][0].as_str().expect("a note").contains("the start time arrived"), "{row}");
     assert_eq!(row["cancelled"], json!(true), "{row}");
     engine.finish();
 }

@@ -13,7 +13,7 @@ from etude.peak import LONGEST_S
 PEAK = """\
 Find the maximum sustainable load of a server (its peak rate), with a stated confidence, in the least benchmarking time.
 
---url names a server of HTTP, --run a load command, each with limits such as --p99 100ms. HARNESS is a file that says
+--url names a server of HTTP, --run a load command, each with limits such as --p99 100ms. HARNESS is a file that defines
 more: how the system is started, offered load, read and stopped, and what is too much (docs/workbench.md); or
 MODULE:NAME of one in Python. Each trial is on disk before the next begins: the same command with the same -o
 resumes it. Results directories in place of HARNESS are shown again, and drawn together with --figures. The
