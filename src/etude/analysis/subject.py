@@ -158,6 +158,8 @@ class Subject:
     notes: tuple[ResultNote, ...] = ()
     directory: Path | None = None
     """Directory of the results and the monitor's files; None for another program's results."""
+    file: str = ""
+    """The bundle that holds it, as it was named; empty if there is none."""
 
     def test(self, name: str) -> Series:
         """The test of that name. Raises UsageError where there is none."""

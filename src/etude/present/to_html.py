@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from etude.errors import MachineRefuses
+from etude.escaping import escaped
 from etude.present.section import Cell, Content, Picture, Table, cell_text
 from etude.present.sentences.comparison import with_full_stop
 
@@ -75,9 +76,9 @@ def data_block(data: Mapping[str, Any]) -> str:
     text = orjson.dumps(
         data, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS, default=str
     ).decode()
-    for character in "<>&\u2028\u2029":
+    for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+    return escaped(text)
 
 
 def metric_names(data: Mapping[str, Any]) -> list[str]:
@@ -96,12 +97,18 @@ def _environment() -> Environment:
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset),
         autoescape=True,
+        finalize=_visible,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {"key": _key, "text": cell_text, "source": picture_source, "stop": with_full_stop}
     return environment
+
+
+def _visible(value: Any) -> Any:
+    """A text with control characters and marks of direction written out, as on a terminal; markup of ours unchanged."""
+    return escaped(value) if type(value) is str else value
 
 
 def _key(cell: Cell) -> str:

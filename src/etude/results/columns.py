@@ -213,7 +213,7 @@ def sources_of(path: Path, experiment: Mapping[str, Any], roles: Collection[str]
         file = path / test["directory"] / "results.jsonl"
         if test["role"] not in roles:
             continue
-        if file.exists():
+        if os.path.lexists(file):  # a link that leads nowhere is an error, not a test that never began
             sources.append(Source(file, min(test.get("workers", 1), _MOST - 1), test))
         elif has_ended(experiment):
             check_lines(file, 0, test)  # a test that never began has none

@@ -202,6 +202,9 @@ def check_experiment(document: Mapping[str, Any]) -> None:
             raise ValueError(f"{name} must be a list of objects")
         if name != "tests" and any(type(entry.get("sitting")) is not int for entry in entries):
             raise ValueError(f"each of {name} must hold `sitting`, its number")
+    words = document.get("command_line", [])
+    if type(words) is not list or not all(type(word) is str for word in words):
+        raise ValueError("command_line must be a list of texts")
     if type(document.get("began_as", {})) is not dict:
         raise ValueError("began_as must be an object")
     machine = document.get("machine") or {}

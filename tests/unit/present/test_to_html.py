@@ -56,6 +56,15 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> str:
     return to_html(content_of(gather([str(directory)])))
 
 
+def test_control_characters_and_marks_of_direction_of_names_are_written_out(tmp_path: Path) -> None:
+    names = ("a\x00\x1b[31m", "b\u202e\u200b")
+    page = to_html(
+        content_of(gather([str(pages.results(tmp_path / "r", dict.fromkeys(names, [0.1, 0.2, 0.3])))]))
+    )
+    assert not {"\x00", "\x1b", "\u202e", "\u200b"} & set(page)
+    assert "\\u202e" in page
+
+
 def test_markup_in_names_and_outputs_makes_no_element_and_no_handler(hostile: str, plain: str) -> None:
     ours, theirs = Elements(plain), Elements(hostile)
     known = {tag for tag, _ in ours.tags}

@@ -126,3 +126,14 @@ def test_an_engine_that_is_of_another_version_is_named(
     monkeypatch.setenv("ETUDE_ENGINE", "/no/such/engine")
     with pytest.raises(MachineRefuses, match="No such file"):
         read_columns(tmp_path / "results.jsonl")
+
+
+@pytest.mark.parametrize("leads_to", ["results.jsonl", "gone"])
+def test_a_file_that_is_a_link_to_nowhere_is_an_error(leads_to: str, tmp_path: Path) -> None:
+    file = (
+        results_directory(tmp_path, {"a": [measurement()], "b": [measurement("b")]}) / "a" / "results.jsonl"
+    )
+    file.unlink()
+    file.symlink_to(leads_to)
+    with pytest.raises(InputError, match=r"a/results\.jsonl: cannot be read"):
+        read_columns(tmp_path)

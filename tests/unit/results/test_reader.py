@@ -187,6 +187,8 @@ def test_what_is_not_ours_is_named(tmp_path: Path, content: str, says: str) -> N
         {"earlier_rules": {}},
         {"earlier_rules": [{"sitting": "1"}]},
         {"began_as": "x"},
+        {"command_line": "etude bench a"},
+        {"command_line": ["etude bench", 7]},
     ],
 )
 def test_members_that_cannot_be_meant_are_one_error(tmp_path: Path, changes: dict[str, Any]) -> None:

@@ -84,7 +84,7 @@ def _sources(path: str, options: argparse.Namespace) -> list[Subject | None]:
         subjects = [(directory.name, _read(str(directory), options)) for directory in found]
     several = len(subjects) > 1
     return [
-        subject and replace(subject, label=f"{path}: {name}" if several else path)
+        subject and replace(subject, label=f"{path}: {name}" if several else path, file=path)
         for name, subject in subjects
     ]
 

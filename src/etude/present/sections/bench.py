@@ -99,7 +99,8 @@ def notes_blocks(
     most = len(lines) if every else MOST
     yield from (note(line) for _, line in lines[:most])
     if rest := rest + len(lines[most:]):
-        words = ["etude", "stats", "-v", *(verdict.subject.label for verdict in verdicts)]
+        files = dict.fromkeys(verdict.subject.file or verdict.subject.label for verdict in verdicts)
+        words = ["etude", "stats", "-v", *files]
         yield Command(counted(rest, "more note"), shlex.join(words))
 
 

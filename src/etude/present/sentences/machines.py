@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from etude.analysis.cross_session import machines_compared
@@ -19,10 +20,8 @@ def machine_line(label: str, other: str, found: Differences) -> str | None:
     named = "; ".join(map(str, found.differs[:MOST_NAMED]))
     more = len(found.differs) - MOST_NAMED
     rest = f"; and {more} more" if more > 0 else ""
-    return (
-        f"Machine or settings of {label} and {other} differ: {named}{rest} "
-        f"(all of it: etude diff {label} {other})."
-    )
+    command = shlex.join(["etude", "diff", label, other])
+    return f"Machine or settings of {label} and {other} differ: {named}{rest} (all of it: {command})."
 
 
 def machines_lines(subjects: Sequence[Subject]) -> list[str]:

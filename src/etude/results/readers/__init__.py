@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from etude.errors import EtudeError, InputError
+from etude.results.bundle import is_bundle
 from etude.results.readers.source import head_of
 
 if TYPE_CHECKING:
@@ -155,6 +156,8 @@ def _unclear(file: Path, claims: list[str], known: list[str], head: bytes) -> st
         return f"{file}: could be read as {several}; choose one, as in {sorted(claims)[0]}:{file}"
     if not head and not os.path.isdir(file):
         return f"{file}: is empty"
+    if is_bundle(file) and not claims:
+        return f"{file}: is a bundle, which stats and diff read; unpack it and name a directory below its results/"
     for begins, advice in _OTHERWISE.items():
         if head.startswith(begins):
             return f"{file}: {advice}"

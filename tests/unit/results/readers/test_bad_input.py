@@ -393,3 +393,10 @@ def test_a_table_of_which_no_row_fits_is_refused_with_that_reason(tmp_path: Path
     path.write_text(re.sub(r"([0-9])\.([0-9])", r"\1,\2", (DATA / "hyperfine.csv").read_text()))
     with pytest.raises(InputError, match=UNFITTING):
         read_table(path)
+
+
+@pytest.mark.parametrize("name", ["b.tar.gz", "b.tar.zst"])
+def test_a_bundle_is_named_as_one_and_not_as_a_compressed_file(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"\x1f\x8b" if name.endswith("gz") else b"\x28\xb5\x2f\xfd")
+    with pytest.raises(InputError, match=f"{name}: is a bundle"):
+        read_table(str(tmp_path / name))
