@@ -59,7 +59,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_control_characters_and_marks_of_direction_of_names_are_written_out(tmp_path: Path) -> None:
     names = ("a\x00\x1b[31m", "b\u202e\u200b")
     page = to_html(
-        content_of(gather([str(pages.results(tmp_path / "r", dict.fromkeys(names, [0.1, 0.2, 0.3])))]))
+        content_of(gather([str(pages.results(tmp_path / "r", {name: [0.1, 0.2, 0.3] for name in names}))]))
     )
     assert not {"\x00", "\x1b", "\u202e", "\u200b"} & set(page)
     assert "\\u202e" in page

@@ -13,18 +13,23 @@ MOST_NAMED = 3
 """Maximum number of differences that are named."""
 
 
-def machine_line(label: str, other: str, found: Differences) -> str | None:
-    """Line on how the machine or settings of two results differ; None if they do not."""
+def machine_line(label: str, other: str, found: Differences, *, bundled: bool = False) -> str | None:
+    """Line on how the machine or settings of two results differ; None if they do not. `bundled`: the labels are no
+    paths, since a bundle holds them."""
     if not found.differs:
         return None
     named = "; ".join(map(str, found.differs[:MOST_NAMED]))
     more = len(found.differs) - MOST_NAMED
     rest = f"; and {more} more" if more > 0 else ""
-    command = shlex.join(["etude", "diff", label, other])
+    command = "unpack the bundle" if bundled else shlex.join(["etude", "diff", label, other])
     return f"Machine or settings of {label} and {other} differ: {named}{rest} (all of it: {command})."
 
 
 def machines_lines(subjects: Sequence[Subject]) -> list[str]:
     """A line for each later result whose machine or settings are not the first's."""
-    lines = (machine_line(subjects[0].label, label, found) for label, found in machines_compared(subjects))
+    bundled = any(subject.file and subject.file != subject.label for subject in subjects)
+    lines = (
+        machine_line(subjects[0].label, label, found, bundled=bundled)
+        for label, found in machines_compared(subjects)
+    )
     return [line for line in lines if line is not None]
