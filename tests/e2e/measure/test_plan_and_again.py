@@ -142,7 +142,7 @@ def test_a_script_is_repeated_from_its_text_and_not_from_the_file_on_disk(tmp_pa
         (["x.ap", "--between-sessions", "1"], 2, "--between-sessions"),
         (["--again", "then", "-o", "then"], 3, "holds results already"),
         (["--again", "x.res"], 3, "can be repeated"),
-        (["--again", "failed"], 3, "no trial"),
+        (["--again", "failed"], 3, "no included trial"),
     ],
 )
 def test_what_cannot_be_repeated_is_one_line(
