@@ -162,7 +162,7 @@ def test_a_torn_last_line_is_left_out_and_reported(results: Path) -> None:
     path = results / "true" / "results.jsonl"
     path.write_bytes(path.read_bytes()[:-20])
     done = called("stats", "r", cwd=results.parent)
-    assert "cut short" in done.stdout
+    assert "was truncated" in done.stdout
     assert ": 2 trials" in done.stdout
 
 

@@ -71,7 +71,7 @@ def test_other_words_are_said_first_and_what_they_change_is_marked(tmp_path: Pat
     first, second = recorded(tmp_path, "a", "100"), recorded(tmp_path, "b", "140")
     said = called("profile", str(first), str(second), cwd=tmp_path).stdout
     assert said.startswith("! A and B ")
-    assert "other words" in said.partition("\n")[0]
+    assert "other arguments" in said.partition("\n")[0]
     rows = {
         line.split()[0]: line.split() for line in said.splitlines() if line.startswith(" ") and line.split()
     }
