@@ -25,7 +25,7 @@ enum Verb {
     Events { trace: PathBuf },
     /// The calls as columns into standard output, which must be a file
     Columns {
-        /// Of the trace of a replay: only what it played
+        /// Keep only what the replay played, in the trace of a replay
         #[arg(long)]
         replayed: bool,
         trace: PathBuf,

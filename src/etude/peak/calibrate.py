@@ -45,8 +45,6 @@ ITERATIONS = 12
 
 MOST_TRIALS = 1000
 """Upper bound of the trials that a calibration recommends."""
-POLICY = "calibrate"
-"""Name under which a calibration is stored in place of a search policy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,9 @@ from etude.peak.machine_state import MachineState
 from etude.peak.window import Window
 from etude.units.formatting import counted, digits
 
+CALIBRATION = "calibrate"
+"""Name under which a calibration is stored in place of a search policy."""
+
 
 @dataclass(frozen=True, slots=True)
 class Task:

@@ -144,7 +144,7 @@ pub struct Answered {
     pub answered: AtomicU64,
     /// Other results than the original's.
     pub failed: AtomicU64,
-    /// Of the response times, exactly.
+    /// Sum of the response times, ns.
     pub ns: AtomicU64,
 }
 

@@ -25,17 +25,12 @@ from etude.peak.rehearse import Place, bench_model_like
 from etude.peak.search import Bench, ObservedBench, PacedBench, Policy, search, with_deadline
 from etude.peak.search_store import SearchSpec, SearchStore, open_store
 from etude.peak.sources import Source, simulated_curves
-from etude.peak.task import Answer, Trial, TrialRequest
+from etude.peak.task import CALIBRATION, Answer, Trial, TrialRequest
 from etude.present.progress.capacity import PeakDisplay
 from etude.present.section import FilePath, note
+from etude.present.sections.calibration import calibration_blocks, calibration_document, calibration_figures
 from etude.present.sections.peak import FORMAT, VERSION, search_of
-from etude.present.sections.rehearsal import (
-    calibration_blocks,
-    calibration_document,
-    calibration_figures,
-    rehearsal_blocks,
-    rehearsal_document,
-)
+from etude.present.sections.rehearsal import rehearsal_blocks, rehearsal_document
 from etude.present.terminal import Terminal, show, show_aside
 from etude.present.to_json import print_json
 from etude.units.formatting import counted, duration
@@ -184,7 +179,7 @@ def calibrate(options: argparse.Namespace, source: Source) -> int:
     if peak is None:
         raise UsageError("--calibrate measures at shares of the peak: give a load near it with --seed-load")
     plan = calibrating.plan(task, peak)
-    sought = SearchSpec(source.name, task, calibrating.POLICY, source.text, dict(options.factor))
+    sought = SearchSpec(source.name, task, CALIBRATION, source.text, dict(options.factor))
     screen = Terminal(sys.stderr)
     with ending_by_signals(), open_store(directory_of(options, source), sought, options.command_line) as kept:
         with open_bench(options, source, kept) as bench:

@@ -12,7 +12,7 @@ from etude.figures.data import Figure
 from etude.figures.save import save
 from etude.figures.style import Style
 from etude.figures.surface import figures_of
-from etude.peak.calibrate import POLICY
+from etude.peak.task import CALIBRATION
 from etude.present.section import Block, FilePath, Sentence
 from etude.present.sections.peak import (
     FORMAT,
@@ -42,7 +42,7 @@ def show_stored_searches(options: argparse.Namespace) -> int:
     """
     found = [stored_search(place) for place in options.harness]
     show_searches(found, options)
-    return 0 if all(search.answer.kept or search.policy == POLICY for search in found) else 1
+    return 0 if all(search.answer.kept or search.policy == CALIBRATION for search in found) else 1
 
 
 def show_searches(found: Sequence[Search], options: argparse.Namespace) -> None:

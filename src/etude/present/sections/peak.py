@@ -7,17 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from etude.errors import InputError, UsageError
 from etude.figures.data import Figure, Mark
 from etude.figures.peak import Course, Varying, load_factors, readings_over_load, time_at_loads
-from etude.peak import calibrate as calibrating
 from etude.peak.search import benchmarking_time_s
 from etude.peak.search_store import SearchSpec, SearchStore, part_member, stored_answer
 from etude.peak.slo_ratio import QUANTILES, load_figures, slo_ratio_of
 from etude.peak.sources import of_simulation
-from etude.peak.task import Answer, Task, Trial
+from etude.peak.task import CALIBRATION, Answer, Task, Trial
 from etude.peak.window import joined_windows
 from etude.present.section import (
     Block,
@@ -33,7 +32,7 @@ from etude.present.section import (
     number,
     page_table,
 )
-from etude.present.sections.rehearsal import calibration_blocks, calibration_document, calibration_figures
+from etude.present.sections.calibration import calibration_blocks, calibration_document, calibration_figures
 from etude.present.sentences.notes import MOST
 from etude.present.sentences.peak import (
     answer_lines,
@@ -47,6 +46,9 @@ from etude.present.sentences.peak import (
 )
 from etude.present.sentences.verdict import as_line
 from etude.units.formatting import counted, digits, duration, percent, quantity
+
+if TYPE_CHECKING:
+    from etude.peak.calibrate import Calibration
 
 FORMAT, VERSION = "etude-peak", 1
 HIGHEST = 3.0
@@ -98,7 +100,7 @@ def peak_section(
     search: Search, key: str = "peak-0", heading: str = "Peak rate", *, several: bool = False
 ) -> Section:
     """The section of one search; `several`: there are others, so that it is named."""
-    if search.policy == calibrating.POLICY:
+    if search.policy == CALIBRATION:
         return _calibration_section(search, key)
     task, trials, answer = search.task, search.trials, search.answer
     status, lines = as_line(search.status), answer_lines(task, answer, trials)
@@ -115,13 +117,15 @@ def peak_section(
     return Section(key, heading, tuple(blocks), (first, *missed))
 
 
-def calibration_of(search: Search) -> calibrating.Calibration | None:
+def calibration_of(search: Search) -> Calibration | None:
     """The calibration that is stored in place of a search; None for a search, or for too few trials."""
     peak = search.task.seed_load or search.truth
-    if search.policy != calibrating.POLICY or peak is None:
+    if search.policy != CALIBRATION or peak is None:
         return None
+    from etude.peak.calibrate import calibrate  # scipy.optimize is loaded for calibrations alone
+
     try:
-        return calibrating.calibrate(search.task, peak, search.trials)
+        return calibrate(search.task, peak, search.trials)
     except InputError:
         return None
 

@@ -11,7 +11,7 @@ use crate::run::distribution::Process;
 use crate::run::plan::{Load, Plan, Wait};
 use crate::run::target::Failure;
 
-/// Of the time that calls wait for the player and take: more is the player's fault.
+/// Largest share of the calls' time that may be waiting for the player: more is the player's fault.
 const HALF: f64 = 0.5;
 
 /// The summary of a run of that roll, before it.
@@ -24,7 +24,7 @@ pub(super) fn summary(piece: &Piece, plan: &Plan) -> Summary {
     Summary { arrivals: "recorded", saturated_busy: HALF, ..Summary::new(&plan, about) }
 }
 
-/// What has been reported: counts since the first window's beginning.
+/// The counts that have been reported, since the first window's beginning.
 pub(super) struct Told<'a> {
     kinds: &'a [&'static str],
     played: Played,
@@ -36,7 +36,7 @@ impl<'a> Told<'a> {
         Told { kinds, played: Played::default(), offered: 0 }
     }
 
-    /// What came after the last window, if anything could.
+    /// The counts after the last window, if anything could come.
     pub fn end(&mut self, played: Played, offered: u64, summary: &mut Summary) -> Option<Box<Tally>> {
         summary.busy = played.late_ns as f64 / (played.late_ns + played.spent_ns).max(1) as f64;
         // What is due is made at once where the one before has ended: the rest is what calls take.
@@ -46,7 +46,7 @@ impl<'a> Told<'a> {
         owed.then_some(tally)
     }
 
-    /// What has not been reported yet.
+    /// The counts that have not been reported yet.
     pub fn newly(&mut self, played: Played, offered: u64) -> Tally {
         let (none, before) = (Sums::default(), &self.played);
         let mut tally = Tally::new(self.kinds.len());

@@ -100,7 +100,7 @@ impl Generator for Course<'_> {
         !self.under_way.is_empty() || self.more()
     }
 
-    /// Of this process and those that play.
+    /// CPU time of this process and of those that play.
     fn cpu_ns(&self) -> u64 {
         let usage = sys::usage_of(libc::RUSAGE_CHILDREN);
         let alive: u64 = self.under_way.iter().map(Pass::cpu_ns).sum();

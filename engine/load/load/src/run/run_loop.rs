@@ -51,8 +51,8 @@ pub(crate) trait Generator {
     }
     /// The share of its capacity that it has worked since the beginning.
     fn busy(&self, used_ns: u64, span_ns: f64) -> f64;
-    /// What came after the last window, None if nothing could (`owed`: something was outstanding then); adds to the summary
-    /// what only this kind of generator has.
+    /// The counts after the last window, None if nothing could come (`owed`: something was outstanding then); adds to the
+    /// summary what only this kind of generator has.
     fn rest(&mut self, owed: bool, summary: &mut Summary) -> Result<Option<Box<Tally>>, Failed>;
 }
 
