@@ -418,7 +418,7 @@ def test_what_differs_is_a_word_in_the_first_line_and_a_note_below_the_verdict(
 
 
 def test_notes_on_machines_and_launches_count_among_the_three(capsys: Captured) -> None:
-    quiet: Any = SimpleNamespace(subject=SimpleNamespace(label="r"), every=(), tests=())
+    quiet: Any = SimpleNamespace(subject=SimpleNamespace(label="r", file=None), every=(), tests=())
     show(notes_blocks([quiet], first=[f"b{n}: 2 launches in each trial" for n in range(7)]))
     *notes, rest = capsys.readouterr().out.splitlines()
     assert len(notes) == 3
@@ -427,7 +427,7 @@ def test_notes_on_machines_and_launches_count_among_the_three(capsys: Captured) 
 
 def test_a_metric_without_a_value_stands_before_notes_on_the_table(capsys: Captured) -> None:
     none = warning("no-match", "a", "rate", NoMatch(3, "none was found"))
-    verdict: Any = SimpleNamespace(subject=SimpleNamespace(label="r"), every=(none,), tests=("a",))
+    verdict: Any = SimpleNamespace(subject=SimpleNamespace(label="r", file=None), every=(none,), tests=("a",))
     show(notes_blocks([verdict], first=["b: 2 launches in each trial"]))
     first, second = capsys.readouterr().out.splitlines()
     assert "rate" in first
