@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from etude.patterns import PatternError, compile_pattern
 from etude.results.model import MetricValue
-from etude.results.readers.source import number_in
 from etude.results.trial_join import stored_unit
+from etude.units.parsing import number_in
 
 _NAME = r"""\.([\w-]+)|\["([^"]*)"\]|\['([^']*)'\]|\[(\d+)\]"""
 _PLACE = re.compile(rf"\$(?:{_NAME})+")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr
 
-from etude.stats.intervals import Interval, effective_count, median_interval, t_quantile
+from etude.stats.intervals import Interval, effective_count, median_interval_of_sorted, t_quantile
 from etude.stats.means import FITTING, Average, Kind, Mean, average, to_additive_scale
 from etude.stats.moments import deviation_of, interval_above_zero, interval_of_mean, mean_of
 from etude.stats.samples import check_confidence, finite_sample
@@ -63,27 +63,38 @@ def describe(x: ArrayLike, kind: Kind = "cost", *, confidence: float = 0.95, fac
     if values.size == 0:
         raise ValueError("a sample without values cannot be described")
     found, reason = _average(values, kind, confidence, factor)
+    added = found.which in ("arithmetic", "proportion") or reason is not None  # unchanged by their scale
+    worth = found.effective_count if added else effective_count(values)
+    ordered = np.sort(values)
     return Summary(
         count=int(values.size),
         mean=found.mean,
         mean_interval=found.interval,
         which=found.which,
         mean_reason=reason,
-        median=float(np.median(values)),
-        median_interval=median_interval(values, confidence=confidence),
-        quartiles=quartiles(values),
-        minimum=float(values.min()),
-        maximum=float(values.max()),
+        median=_median(ordered),
+        median_interval=median_interval_of_sorted(ordered, worth, confidence=confidence),
+        quartiles=(_interpolated(ordered, 0.25), _interpolated(ordered, 0.75)),
+        minimum=float(ordered[0]),
+        maximum=float(ordered[-1]),
         deviation=deviation_of(values) if values.size > 1 else None,
-        effective_count=effective_count(to_additive_scale(values, found.which)),
+        effective_count=found.effective_count,
     )
 
 
-def _average(values: ArrayLike, kind: Kind, confidence: float, factor: float) -> tuple[Average, str | None]:
+def _median(ordered: NDArray[np.float64]) -> float:
+    middle = ordered[(ordered.size - 1) // 2 : ordered.size // 2 + 1]
+    return float(middle.mean())
+
+
+def _average(
+    values: NDArray[np.float64], kind: Kind, confidence: float, factor: float
+) -> tuple[Average, str | None]:
     try:
         return average(values, kind, confidence=confidence, factor=factor), None
     except ValueError as error:
-        return Average(math.nan, None, FITTING[kind], ""), f"no {FITTING[kind]} mean: {error}"
+        worth = effective_count(to_additive_scale(values, FITTING[kind]))
+        return Average(math.nan, None, FITTING[kind], "", worth), f"no {FITTING[kind]} mean: {error}"
 
 
 def _over(value: float | None, mean: float) -> float | None:

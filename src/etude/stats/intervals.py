@@ -32,11 +32,14 @@ class Interval:
         return (self.high - self.low) / 2.0
 
 
-def mean_interval(x: ArrayLike, *, confidence: float = 0.95, factor: float = 1.0) -> Interval | None:
+def mean_interval(
+    x: ArrayLike, *, confidence: float = 0.95, factor: float = 1.0, worth: float | None = None
+) -> Interval | None:
     """Interval of the mean: factor·t·s/√n_eff to either side, t with n-1 degrees of freedom.
 
     x: shape (n,), in the order in which the trials ran (for their autocorrelation).
     factor: correction for a stop rule that looks after every trial (its `.factor`); 1.0 for a fixed count.
+    worth: `effective_count` of `x`, if it is known.
     None below two values. Raises ValueError for a non-finite sample.
     Source: Student's interval; its coverage under stop rules and dependence is in docs/calibration.md.
     """
@@ -45,7 +48,8 @@ def mean_interval(x: ArrayLike, *, confidence: float = 0.95, factor: float = 1.0
     values = finite_sample(x)
     if values.size < 2:
         return None
-    half = factor * t_quantile(confidence, values.size - 1) * standard_error(values)
+    worth = effective_count(values) if worth is None else worth
+    half = factor * t_quantile(confidence, values.size - 1) * (deviation(values) / math.sqrt(worth))
     mean = float(values.mean())
     return Interval(mean - half, mean + half)
 
@@ -58,14 +62,21 @@ def median_interval(x: ArrayLike, *, confidence: float = 0.95) -> Interval | Non
     those do not reach the confidence (fewer than 6 at 0.95).
     Source: the number of values below the median is binomial(n, 1/2); exact, hence conservative, for independent ones.
     """
+    values = finite_sample(x)
+    return median_interval_of_sorted(np.sort(values), effective_count(values), confidence=confidence)
+
+
+def median_interval_of_sorted(
+    ordered: NDArray[np.float64], worth: float, *, confidence: float = 0.95
+) -> Interval | None:
+    """`median_interval` of finite values, shape (n,), of which the order and the effective count are known."""
     check_confidence(confidence)
-    worth = int(effective_count(x))
-    depth = _median_depth(worth, confidence)
+    whole = int(worth)
+    depth = _median_depth(whole, confidence)
     if depth == 0:
         return None
-    values = np.sort(finite_sample(x))
-    depth = depth * (values.size + 1) // (worth + 1)
-    return Interval(float(values[depth - 1]), float(values[-depth]))
+    depth = depth * (ordered.size + 1) // (whole + 1)
+    return Interval(float(ordered[depth - 1]), float(ordered[-depth]))
 
 
 def autocorrelation(x: ArrayLike) -> float:
@@ -74,12 +85,13 @@ def autocorrelation(x: ArrayLike) -> float:
     0.0 for fewer than three values, or without variance.
     """
     values = finite_sample(x)
-    if values.size < 3 or bool(np.all(values == values[0])):
+    if values.size < 3:
         return 0.0
-    values = values / float(
-        np.max(np.abs(values))
-    )  # squares of what is left are neither too large nor too small
-    deviations = values - values.mean()
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        return 0.0
+    deviations = values / max(-low, high)  # squares of what is left are neither too large nor too small
+    deviations -= deviations.mean()
     total = float(deviations @ deviations)
     if total == 0.0:
         return 0.0

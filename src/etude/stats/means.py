@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from etude.stats.intervals import Interval
+from etude.stats.intervals import Interval, effective_count
 from etude.stats.moments import interval_above_zero, interval_of_mean, mean_of
 from etude.stats.samples import check_confidence, exponential, finite_sample
 
@@ -55,6 +55,8 @@ class Average:
     that Student's interval reaches zero."""
     which: Mean
     why: str
+    effective_count: float
+    """Effective number of independent values for this mean: of the values on its additive scale."""
 
 
 def average(
@@ -80,8 +82,8 @@ def average(
         raise ValueError(f"a metric's kind is one of {', '.join(get_args(Kind))}, not {kind!r}")
     if which is not None and which != FITTING[kind]:
         raise MeanRefused(f"no {which} mean of a {kind}: {REASONS[kind]}")
-    mean, interval = _plain(values, FITTING[kind], confidence, factor)
-    return Average(mean, interval, FITTING[kind], REASONS[kind])
+    mean, interval, worth = _plain(values, FITTING[kind], confidence, factor)
+    return Average(mean, interval, FITTING[kind], REASONS[kind], worth)
 
 
 def to_additive_scale(values: NDArray[np.float64], which: Mean) -> NDArray[np.float64]:
@@ -117,29 +119,30 @@ def wilson(successes: int, count: int, *, confidence: float = 0.95) -> Interval:
 
 def _plain(
     values: NDArray[np.float64], which: Mean, confidence: float, factor: float
-) -> tuple[float, Interval | None]:
-    if which == "arithmetic":
-        mean, interval = mean_of(values), interval_of_mean(values, confidence=confidence, factor=factor)
-        if bool(np.any(values < 0.0)):
-            return mean, interval
-        return mean, interval_above_zero(interval, mean, values.size)
+) -> tuple[float, Interval | None, float]:
+    """The mean, its interval and the effective count."""
+    if which in ("harmonic", "geometric"):
+        _check_above_zero(values)
+    scaled = to_additive_scale(values, which)
+    worth = effective_count(scaled)
     if which == "proportion":
         if not bool(np.all((values == 0.0) | (values == 1.0))):
             raise ValueError("binary values are 0 or 1")
         successes = int(values.sum())
-        return successes / values.size, wilson(successes, int(values.size), confidence=confidence)
-    _check_above_zero(values)
+        return successes / values.size, wilson(successes, int(values.size), confidence=confidence), worth
+    mean, interval = (
+        mean_of(scaled),
+        interval_of_mean(scaled, confidence=confidence, factor=factor, worth=worth),
+    )
     if which == "geometric":
-        logs = to_additive_scale(values, which)
-        interval = interval_of_mean(logs, confidence=confidence, factor=factor)
-        return exponential(mean_of(logs)), interval and Interval(
-            exponential(interval.low), exponential(interval.high)
-        )
-    times = to_additive_scale(values, which)  # of one unit of work, the slowest taking 1
-    mean, scale = mean_of(times), float(values.min())
-    interval = interval_of_mean(times, confidence=confidence, factor=factor)
-    interval = interval_above_zero(interval, mean, values.size)
-    return scale / mean, interval and Interval(scale / interval.high, scale / interval.low)
+        ends = interval and Interval(exponential(interval.low), exponential(interval.high))
+        return exponential(mean), ends, worth
+    if float(values.min()) >= 0.0:
+        interval = interval_above_zero(interval, mean, values.size)
+    if which == "arithmetic":
+        return mean, interval, worth
+    scale = float(values.min())  # `scaled` are times of one unit of work, the slowest taking 1
+    return scale / mean, interval and Interval(scale / interval.high, scale / interval.low), worth
 
 
 def _check_above_zero(values: NDArray[np.float64]) -> None:

@@ -86,13 +86,15 @@ def deviation_of(x: ArrayLike) -> float:
     return min(float(np.std(values / scale, ddof=1)) * scale, float(np.finfo(np.float64).max))
 
 
-def interval_of_mean(x: ArrayLike, *, confidence: float = 0.95, factor: float = 1.0) -> Interval | None:
+def interval_of_mean(
+    x: ArrayLike, *, confidence: float = 0.95, factor: float = 1.0, worth: float | None = None
+) -> Interval | None:
     """`intervals.mean_interval`, without overflow or underflow."""
     values = finite_sample(x)
     scale = float(np.max(np.abs(values))) if values.size else 0.0
     if scale == 0.0 or 1e-100 < scale < 1e100:
-        return mean_interval(values, confidence=confidence, factor=factor)
-    found = mean_interval(values / scale, confidence=confidence, factor=factor)
+        return mean_interval(values, confidence=confidence, factor=factor, worth=worth)
+    found = mean_interval(values / scale, confidence=confidence, factor=factor, worth=worth)
     return found and Interval(found.low * scale, found.high * scale)
 
 

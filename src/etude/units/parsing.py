@@ -84,6 +84,7 @@ _MOST_TEXT = 64
 MOST_BYTES = 2**63 - 1
 _NUMBER = r"[+-]?(?:[0-9]+(?:_[0-9]+)*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*(\S(?:.*\S)?)?\s*", re.DOTALL)
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _PARTS = re.compile(r"([0-9]*)\.?([0-9]*)(?:e([+-]?[0-9]+))?")
 _CLOCK = re.compile(r"\s*(?:([0-9]{1,4})-)?([0-9]{1,4}):([0-5][0-9]):([0-5][0-9])\s*")
 _PREFIXED_SIZE = re.compile(r"([kmgt])(i?)(b?)", re.IGNORECASE)
@@ -184,6 +185,15 @@ def quantity(text: str) -> tuple[float, str | None] | None:
     unit = Unit("") if name is None else _LETTERS.get(name) or unit_of(name) or _rate_unit(name)
     found = math.inf if unit is None else unit.of(value)
     return (found, unit.base or None) if unit is not None and math.isfinite(found) else None
+
+
+def number_in(text: str) -> float | None:
+    """The finite number in a text, without a unit; None for anything else."""
+    text = text.strip()
+    if len(text) > 400 or not _DECIMAL.fullmatch(text):
+        return None
+    value = float(text)
+    return value if math.isfinite(value) else None
 
 
 def duration_text(seconds: float) -> str:

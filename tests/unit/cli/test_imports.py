@@ -43,6 +43,17 @@ def test_help_loads_nothing(tmp_path: Path, arguments: list[str]) -> None:
     assert loaded(f"from etude.cli.main import main\nmain({arguments})\nmark()", tmp_path) == [""]
 
 
+def test_help_of_a_verb_reads_no_results(tmp_path: Path) -> None:
+    script = """
+from contextlib import suppress
+from etude.cli.main import main
+with suppress(SystemExit):
+    main(["bench", "--help"])
+print("loaded:", *sorted({"orjson", "tarfile", "etude.results.bundle"} & sys.modules.keys()), flush=True)
+"""
+    assert loaded(script, tmp_path) == [""]
+
+
 def test_importing_etude_loads_nothing(tmp_path: Path) -> None:
     assert loaded("import etude\nmark()", tmp_path) == [""]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from etude.errors import InputError
 from etude.results.readers.report_lines import NUMBER, Report, plainly
-from etude.results.readers.source import number_in, shuffled
+from etude.results.readers.source import shuffled
 from etude.results.table import Quantity, Rows, Table
-from etude.units.parsing import BYTE, KIBIBYTE, MILLISECOND, ONE, PER_SECOND, SECOND
+from etude.units.parsing import BYTE, KIBIBYTE, MILLISECOND, ONE, PER_SECOND, SECOND, number_in
 
 NAME = "ab"
 

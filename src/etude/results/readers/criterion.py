@@ -12,13 +12,12 @@ from etude.results.readers.source import (
     items,
     members,
     number,
-    number_in,
     read_json,
     read_lines,
     text_of,
 )
 from etude.results.table import Quantity, Rows, Summaries, Table
-from etude.units.parsing import NANOSECOND, ONE, TIME, Unit
+from etude.units.parsing import NANOSECOND, ONE, TIME, Unit, number_in
 
 NAME = "criterion"
 

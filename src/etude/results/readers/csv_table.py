@@ -11,9 +11,9 @@ from etude.errors import InputError
 from etude.results.delimited import Table as Cells
 from etude.results.delimited import read_table
 from etude.results.model import METRICS
-from etude.results.readers.source import head_of, number_in, read_bytes
+from etude.results.readers.source import head_of, read_bytes
 from etude.results.table import MAX_COLUMNS, Quantity, Rows, Table
-from etude.units.parsing import ONE, PERCENT, SECOND, SIZE, TIME, Unit, unit_of
+from etude.units.parsing import ONE, PERCENT, SECOND, SIZE, TIME, Unit, number_in, unit_of
 
 NAME = "csv"
 GENERAL = True

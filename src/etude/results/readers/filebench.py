@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from etude.results.readers.source import number_in
 from etude.results.table import Quantity, Rows, Table
-from etude.units.parsing import MEBIBYTE, MICROSECOND, MILLISECOND, ONE, PER_SECOND
+from etude.units.parsing import MEBIBYTE, MICROSECOND, MILLISECOND, ONE, PER_SECOND, number_in
 
 NAME = "filebench"
 

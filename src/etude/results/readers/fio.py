@@ -17,7 +17,6 @@ from etude.results.readers.source import (
     items,
     members,
     number,
-    number_in,
     text_of,
     whole,
 )
@@ -33,6 +32,7 @@ from etude.units.parsing import (
     PER_SECOND,
     PERCENT,
     Unit,
+    number_in,
 )
 
 _LINE = r"[0-9]+, [0-9]+, [012], [0-9]+(?:, (?:[0-9]+|0x[0-9a-f]+)){0,4}"

@@ -7,9 +7,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from etude.results.readers.source import number_in
 from etude.results.table import Quantity, Rows, Table
-from etude.units.parsing import KIBIBYTE, MICROSECOND, MILLISECOND, ONE, PER_SECOND, PERCENT, Unit
+from etude.units.parsing import KIBIBYTE, MICROSECOND, MILLISECOND, ONE, PER_SECOND, PERCENT, Unit, number_in
 
 _LINE = re.compile(rb"(?m)^(?:2;[^;\n]+|[345];fio-[^;\n]+;[^;\n]*);[0-9]+;[0-9]+;(?:[0-9.]+;){10}")
 _START = re.compile(r"(?:2;|(?P<version>[345]);fio-[^;]*;)(?P<rest>[^;]*;[0-9]+;[0-9]+;.*)")

@@ -9,9 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from etude.errors import InputError
-from etude.results.readers.source import number_in, read_lines
+from etude.results.readers.source import read_lines
 from etude.results.table import Quantity, Rows, Table
-from etude.units.parsing import BYTE, MICROSECOND, MILLISECOND, NANOSECOND, ONE, PER_SECOND, PERCENT, Unit
+from etude.units.parsing import (
+    BYTE,
+    MICROSECOND,
+    MILLISECOND,
+    NANOSECOND,
+    ONE,
+    PER_SECOND,
+    PERCENT,
+    Unit,
+    number_in,
+)
 
 _STARTED = re.compile(r"fio-[0-9]\S*")
 _JOB = re.compile(r"(?P<name>.*): \(groupid=[0-9]+, jobs=(?P<jobs>[0-9]+)\): err= *(?P<error>[0-9]{1,9})\b.*")

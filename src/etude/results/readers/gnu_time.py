@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from etude.errors import InputError
-from etude.results.readers.source import number_in, read_lines
+from etude.results.readers.source import read_lines
 from etude.results.table import Quantity, Rows, Table
-from etude.units.parsing import KIBIBYTE, ONE, PERCENT, SECOND, Unit
+from etude.units.parsing import KIBIBYTE, ONE, PERCENT, SECOND, Unit, number_in
 
 NAME = "gnu-time"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import orjson
 
 from etude.errors import InputError
-from etude.results.readers.source import head_of, members, number_in, text_of
+from etude.results.readers.source import head_of, members, text_of
 from etude.results.table import Quantity, Rows, Table
-from etude.units.parsing import ONE, Unit, unit_of
+from etude.units.parsing import ONE, Unit, number_in, unit_of
 
 NAME = "go"
 

@@ -13,14 +13,13 @@ from etude.results.readers.source import (
     head_of,
     members,
     number,
-    number_in,
     read_json,
     read_lines,
     text_of,
     whole,
 )
 from etude.results.table import Quantity, Rows, Summaries, Table
-from etude.units.parsing import BYTES_PER_SECOND, ONE, PER_SECOND, TIME, Unit
+from etude.units.parsing import BYTES_PER_SECOND, ONE, PER_SECOND, TIME, Unit, number_in
 
 NAME = "google-benchmark"
 

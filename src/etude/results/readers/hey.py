@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from etude.results.readers.report_lines import NUMBER, Report, plainly
-from etude.results.readers.source import csv_rows, number_in
+from etude.results.readers.source import csv_rows
 from etude.results.table import Quantity, Rows, Table
-from etude.units.parsing import BYTE, ONE, PER_SECOND, SECOND
+from etude.units.parsing import BYTE, ONE, PER_SECOND, SECOND, number_in
 
 NAME = "hey"
 

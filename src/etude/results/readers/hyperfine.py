@@ -15,13 +15,12 @@ from etude.results.readers.source import (
     items,
     members,
     number,
-    number_in,
     read_json,
     text_of,
     whole,
 )
 from etude.results.table import Quantity, Rows, Summaries, Table
-from etude.units.parsing import BYTE, ONE, SECOND, TIME, unit_of
+from etude.units.parsing import BYTE, ONE, SECOND, TIME, number_in, unit_of
 
 NAME = "hyperfine"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
-from etude.results.readers.source import documents, members, number, number_in, text_of
+from etude.results.readers.source import documents, members, number, text_of
 from etude.results.table import Quantity, Rows, Table
-from etude.units.parsing import ONE, SECOND, Unit
+from etude.units.parsing import ONE, SECOND, Unit, number_in
 
 NAME = "io-lab"
 

@@ -14,14 +14,13 @@ from etude.results.readers.source import (
     items,
     members,
     number,
-    number_in,
     read_json,
     shuffled,
     text_of,
     whole,
 )
 from etude.results.table import Quantity, Rows, Summaries, Table
-from etude.units.parsing import MEBIBYTE, ONE, Unit, unit_of
+from etude.units.parsing import MEBIBYTE, ONE, Unit, number_in, unit_of
 
 NAME = "jmh"
 

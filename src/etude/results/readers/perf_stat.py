@@ -10,9 +10,9 @@ from typing import NamedTuple
 import orjson
 
 from etude.errors import InputError
-from etude.results.readers.source import members, number, number_in, read_lines, text_of
+from etude.results.readers.source import members, number, read_lines, text_of
 from etude.results.table import Quantity, Rows, Summaries, Table
-from etude.units.parsing import MILLISECOND, ONE, SECOND, Unit, unit_of
+from etude.units.parsing import MILLISECOND, ONE, SECOND, Unit, number_in, unit_of
 
 NAME = "perf"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etude.errors import InputError
-from etude.results.readers.source import head_of, number_in, read_bytes
+from etude.results.readers.source import head_of, read_bytes
 from etude.results.table import Quantity, Rows, Table, warning_lines
-from etude.units.parsing import MICROSECOND, MILLISECOND, ONE, PER_SECOND, Unit
+from etude.units.parsing import MICROSECOND, MILLISECOND, ONE, PER_SECOND, Unit, number_in
 
 if TYPE_CHECKING:
     import polars

@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from etude.results.readers.source import number_in
 from etude.results.table import Quantity, Rows, Table
-from etude.units.parsing import BYTE, BYTES_PER_SECOND, ONE, PER_SECOND, SECOND, Unit
+from etude.units.parsing import BYTE, BYTES_PER_SECOND, ONE, PER_SECOND, SECOND, Unit, number_in
 
 NAME = "postmark"
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from etude.errors import InputError
-from etude.results.readers.source import number_in
 from etude.results.table import Quantity, Rows, Table
-from etude.units.parsing import Unit
+from etude.units.parsing import Unit, number_in
 
 NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
 """A pattern of one number without a sign, as a group."""

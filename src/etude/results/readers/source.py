@@ -154,18 +154,6 @@ def number(value: Any) -> float | None:
     return found if math.isfinite(found) else None
 
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-
-
-def number_in(text: str) -> float | None:
-    """The finite number in a text; None for anything else."""
-    text = text.strip()
-    if len(text) > 400 or not _NUMBER.fullmatch(text):
-        return None
-    value = float(text)
-    return value if math.isfinite(value) else None
-
-
 def whole(value: Any, most: int = 2**31 - 1) -> int | None:
     """A JSON value as a whole number of at most this size; None for anything else."""
     return value if type(value) is int and abs(value) <= most else None

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from etude.results.readers.source import number_in, read_lines
+from etude.results.readers.source import read_lines
 from etude.results.table import Quantity, Rows, Table
-from etude.units.parsing import KIBIBYTE, NANOSECOND, ONE, PER_SECOND, PERCENT, SECOND, Unit
+from etude.units.parsing import KIBIBYTE, NANOSECOND, ONE, PER_SECOND, PERCENT, SECOND, Unit, number_in
 
 NAME = "stress-ng"
 

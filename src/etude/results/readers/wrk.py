@@ -6,9 +6,8 @@ import re
 from pathlib import Path
 
 from etude.results.readers.report_lines import NUMBER, Report, plainly
-from etude.results.readers.source import number_in
 from etude.results.table import Quantity, Table
-from etude.units.parsing import BYTE, MICROSECOND, MILLISECOND, ONE, PER_SECOND, SECOND, Unit
+from etude.units.parsing import BYTE, MICROSECOND, MILLISECOND, ONE, PER_SECOND, SECOND, Unit, number_in
 
 NAME = "wrk"
 
