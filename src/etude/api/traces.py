@@ -109,7 +109,7 @@ class Replay(Result):
     """A replay that has been played."""
 
     measurements: Mapping[str, Any]
-    """The document of `etude replay --json` (docs/replay.md): times in s, sizes in bytes."""
+    """The document of `etude replay --json` (docs/howto/replay.md): times in s, sizes in bytes."""
     text: str
     """The text of the command line."""
     faithful: bool
@@ -193,6 +193,6 @@ def _engine(*words: str) -> Done:
 
 
 def _error(function: str, done: Done) -> EtudeError:
-    """Error of the Python interface for an exit status of the engine (docs/exit-codes.md)."""
+    """Error of the Python interface for an exit status of the engine (docs/reference/exit-codes.md)."""
     kind = {2: UsageError, 3: InputError, 126: InputError, 127: InputError}.get(done.status, MachineRefuses)
     return kind(f"{function}: {done.why.removeprefix(f'etude {function}: ')}")

@@ -1,4 +1,5 @@
-"""A search on disk: a results directory whose trials are exactly what the policy saw (docs/formats.md, "A search").
+"""A search on disk: a results directory whose trials are exactly what the policy saw (docs/reference/formats.md, "A
+search").
 
 Each load is a test and each trial a measurement with its windows, so `etude stats`, `plot` and `bundle` can read it.
 Each line also has a member `peak`: the request, its cost and its end. Numbers are read back bit by bit: a resumed
@@ -309,7 +310,7 @@ def part_member(part: GeneratorPart) -> dict[str, Any]:
 
 
 def window_lines(windows: Sequence[Window]) -> list[dict[str, Any]]:
-    """Windows in the format of docs/formats.md, with `mean_s`."""
+    """Windows in the format of docs/reference/formats.md, with `mean_s`."""
     return [_window_line(window) for window in windows]
 
 

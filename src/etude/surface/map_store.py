@@ -1,4 +1,4 @@
-"""A map on disk: a results directory with a test per configuration (docs/formats.md, "A surface").
+"""A map on disk: a results directory with a test per configuration (docs/reference/formats.md, "A surface").
 
 A configuration's measurement is one line, with the member `surface`; its search or experiment is a results directory
 inside the configuration's. Nothing is therefore measured twice after a crash.

@@ -1,6 +1,6 @@
 """A surface in a TOML file: response, factors, sampling plan and budget.
 
-docs/surfaces.md describes the file. Each error is one line: FILE:LINE: the problem, and what was expected.
+docs/howto/surfaces.md describes the file. Each error is one line: FILE:LINE: the problem, and what was expected.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The examples of docs/python.md run as they are printed, in order, in one interpreter."""
+"""The examples of docs/howto/python.md run as they are printed, in order, in one interpreter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from support.places import ROOT
 
 BLOCKS = re.findall(
-    r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"), re.DOTALL
+    r"```python\n(.*?)```", (ROOT / "docs" / "howto" / "python.md").read_text(encoding="utf-8"), re.DOTALL
 )
 
 

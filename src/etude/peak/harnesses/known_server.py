@@ -1,4 +1,4 @@
-"""Real server with a known peak rate: `etude-engine known-server`, loaded by `etude-engine load` (docs/load.md).
+"""Real server with a known peak rate: `etude-engine known-server`, loaded by `etude-engine load` (docs/howto/load.md).
 
 The peak rate is that of queueing theory for c workers with one queue and Poisson arrivals. Exact: mean and percentiles
 for exponential services (M/M/c: Erlang's formula), mean for constant ones (M/D/c: Crommelin's series). Everything else
@@ -57,7 +57,7 @@ class Queue:
 
     workers: int
     law: str
-    """Distribution of service times, as in `etude-engine known-server` (docs/load.md)."""
+    """Distribution of service times, as in `etude-engine known-server` (docs/howto/load.md)."""
     mean_s: float
 
     @property
@@ -333,7 +333,7 @@ class KnownServer:
         self.close()
 
     def state(self) -> Mapping[str, Any]:
-        """State reported by the server (docs/load.md, "/state")."""
+        """State reported by the server (docs/howto/load.md, "/state")."""
         self.start()
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5)
         try:

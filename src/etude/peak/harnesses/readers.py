@@ -99,8 +99,8 @@ own warm-up and count as offered in no window. `etude load` abandons a request a
 
 @dataclass
 class Windows:
-    """Reader of JSON lines, one per window, as they arrive (docs/formats.md, "Windows"; `mean_s` with or without
-    `latency`)."""
+    """Reader of JSON lines, one per window, as they arrive (docs/reference/formats.md, "Windows"; `mean_s` with or
+    without `latency`)."""
 
     run: Run
     needs: Collection[str] = ()

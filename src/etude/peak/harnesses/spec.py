@@ -1,6 +1,6 @@
 """A harness in a TOML file: the goal, the commands that make a trial, and the reader of their output.
 
-docs/workbench.md describes the file. Each error is one line: FILE:LINE: the problem, and what was expected.
+docs/howto/workbench.md describes the file. Each error is one line: FILE:LINE: the problem, and what was expected.
 """
 
 from __future__ import annotations
@@ -395,7 +395,8 @@ def _hosts(section: Section, commands: Section, given: Commands) -> tuple[Entry,
     if not name:
         if "hosts" in section.values:
             section.fail(
-                "hosts", "[generator] hosts is empty: expected the name of a hosts file (docs/remote.md)"
+                "hosts",
+                "[generator] hosts is empty: expected the name of a hosts file (docs/howto/remote.md)",
             )
         return ()
     if "{log}" in given.load:
