@@ -18,7 +18,6 @@ import numpy as np
 
 from etude.errors import InputError, UsageError
 from etude.peak import sources
-from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.harnesses.spec import Harness as CommandHarness
 from etude.peak.policies import DEFAULT, policy
@@ -27,7 +26,7 @@ from etude.peak.policies.belief.grid import posterior_of
 from etude.peak.search import Bench, ObservedBench, Policy, benchmarking_time_s, search, with_deadline
 from etude.peak.search_store import SearchSpec, SearchStore, open_store
 from etude.peak.sources import HIGHEST, LOWEST, Source
-from etude.peak.task import Answer, Task, Trial, TrialRequest
+from etude.peak.task import Answer, Criterion, Goal, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.surface.factors import Configuration, Space
 from etude.surface.metric import Metric

@@ -23,7 +23,6 @@ from etude.machine.remote.hosts import Entry, read_hosts
 from etude.patterns import PatternError, compile_pattern
 from etude.peak import LONGEST_BUDGET_S, LONGEST_S, MOST_LOAD, MOST_PIECES
 from etude.peak.bottleneck import Generator
-from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.command import CommandBench, Commands, has_run_length
 from etude.peak.harnesses.load_hosts import LoadHosts
 from etude.peak.harnesses.readers import (
@@ -39,7 +38,7 @@ from etude.peak.harnesses.readers import (
     by_path,
 )
 from etude.peak.search import Bench
-from etude.peak.task import Task
+from etude.peak.task import Criterion, Goal, Task
 from etude.toml_config import Section, document, parsed
 from etude.units.parsing import ONE, PER_SECOND, TIME, Unit
 

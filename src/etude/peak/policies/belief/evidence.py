@@ -27,10 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.peak.bottleneck import sent_late
-from etude.peak.goal import WORST, Goal
 from etude.peak.machine_state import steal_share
 from etude.peak.policies.belief.curves import CAP, FLOOR
-from etude.peak.task import Task, Trial
+from etude.peak.task import WORST, Goal, Task, Trial
 from etude.peak.window import Window
 
 MOST_BATCHES = 20
