@@ -23,7 +23,7 @@ from etude.peak.harnesses.spec import Harness as CommandHarness
 from etude.peak.policies import DEFAULT, policy
 from etude.peak.policies.belief.evidence import evidence_of
 from etude.peak.policies.belief.grid import posterior_of
-from etude.peak.search import Bench, ObservedBench, Policy, benchmarking_time_s, search, with_deadline
+from etude.peak.search import Bench, Policy, Watcher, benchmarking_time_s, search, with_deadline
 from etude.peak.search_store import SearchSpec, SearchStore, open_store
 from etude.peak.sources import HIGHEST, LOWEST, Source
 from etude.peak.task import Answer, Criterion, Goal, Task, Trial, TrialRequest
@@ -118,15 +118,15 @@ class PeakRate:
         """Run one search. Raises EtudeError from the harness; trials are on disk by then."""
         place = asked.place / SEARCH
         sought = self._sought(asked, place)
-        watched = self.limit_policy(policy(self.policy))
+        limited = self.limit_policy(policy(self.policy))
 
         def window(request: TrialRequest, windows: Sequence[Window]) -> None:
             tell(f"load {request.load:.6g}, {sum(each.duration_s for each in windows):.0f} s")
 
         with open_store(place, sought) as kept:
             with self.opened(asked) as bench:
-                telling = ObservedBench(bench, lambda request: tell(f"load {request.load:.6g}"), window)
-                answer = search(watched, sought.task, telling, kept.trials(), kept.keep)
+                watcher = Watcher(lambda request: tell(f"load {request.load:.6g}"), window)
+                answer = search(limited, sought.task, bench, kept.trials(), kept.keep, watcher)
             kept.answered(answer)
         trials = kept.trials()
         if self.policy == DEFAULT:
