@@ -25,7 +25,7 @@ from etude.experiment.session import EngineMaker
 from etude.experiment.test import MetricPattern, Test
 from etude.experiment.trial import OOM_KILLED
 from etude.machine.resources.cgroups import oom_kills
-from etude.peak.harnesses.spec import fill
+from etude.peak.harnesses.command import fill
 from etude.results.model import Measurement
 from etude.results.reader import load_results, read_experiment
 from etude.results.results import Results
