@@ -60,7 +60,11 @@ def shapes_after(task: Task, trials: Sequence[Trial]) -> Shapes:
 
 
 def sample_of(
-    cell: Configuration, task: Task, answer: Answer, trials: Sequence[Trial], policy_name: str = DEFAULT
+    configuration: Configuration,
+    task: Task,
+    answer: Answer,
+    trials: Sequence[Trial],
+    policy_name: str = DEFAULT,
 ) -> Sample:
     """Sample from the answer of a search. The default policy also counts the seed as evidence."""
     state: State = "measured"
@@ -70,7 +74,7 @@ def sample_of(
     told = task.seed_load is not None and task.seed_spread is not None
     expected = (task.seed_load, task.seed_spread, policy_name == DEFAULT) if told else (None, None, False)
     return Sample(
-        cell, state, *found, benchmarking_time_s(trials), len(trials), answer.kept, answer.why, *expected
+        configuration, state, *found, benchmarking_time_s(trials), len(trials), answer.kept, answer.why, *expected
     )  # fmt: skip
 
 
@@ -202,10 +206,10 @@ def of_simulation(system: SimulatedSurface, policy_name: str) -> PeakRate:
 
     @contextmanager
     def opened(asked: ConfigurationRequest) -> Iterator[Bench]:
-        cell = asked.visit.cell
+        configuration = asked.visit.cell
         kept = SearchStore(asked.place / SEARCH)
-        drawn = int(np.random.default_rng([system.seed, *cell, 1]).integers(2**31))
-        yield SimulatedServer(system.curve, system.peak(cell), drawn, before=kept.trials())
+        drawn = int(np.random.default_rng([system.seed, *configuration, 1]).integers(2**31))
+        yield SimulatedServer(system.curve, system.peak(configuration), drawn, before=kept.trials())
 
     task = Task(Goal((Criterion("mean", 0.040),)), LOWEST, HIGHEST, step=20.0)
     text = f"simulate {system.law.name}:{system.seed}"
