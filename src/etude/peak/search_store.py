@@ -26,7 +26,6 @@ from etude.codec import decoded, finite, plain
 from etude.errors import EDITED, InputError
 from etude.experiment.session import new_document, replace_plan
 from etude.osutil.trust import check_for_root
-from etude.peak.goal import Goal
 from etude.peak.machine_state import machine_member
 from etude.peak.policies import policy
 from etude.peak.record import (
@@ -41,8 +40,7 @@ from etude.peak.record import (
     open_record,
     whole_lines,
 )
-from etude.peak.slo_ratio import slo_ratio_of
-from etude.peak.task import Answer, GeneratorPart, Task, Trial, TrialRequest
+from etude.peak.task import Answer, GeneratorPart, Goal, Task, Trial, TrialRequest, slo_ratio_of
 from etude.peak.window import Window
 from etude.results.histograms import Histogram, decode, encode
 from etude.results.model import Measurement, check_measurement, to_line

@@ -25,9 +25,8 @@ from scipy import integrate, optimize, special
 from etude.errors import MachineRefuses
 from etude.limits import limit_reached
 from etude.peak.bottleneck import BUSY
-from etude.peak.goal import Criterion
 from etude.peak.search import EarlyStop
-from etude.peak.task import Limited, Trial, TrialRequest
+from etude.peak.task import Criterion, Limited, Trial, TrialRequest
 from etude.peak.window import Window, joined_windows
 from etude.program import engine_path
 from etude.results.histograms import decode, joined
