@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -154,6 +154,8 @@ class Section:
     """Blocks in the order of a screen; a page has all paragraphs, then all figures, then all tables."""
     answer: tuple[str, ...] = ()
     """The opening of a whole page; empty where the tests' own verdict opens it."""
+    questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Its own sentences on a page's questions, by their keys (`page.answers.QUESTIONS`)."""
 
     @property
     def paragraphs(self) -> tuple[Paragraphs, ...]:
@@ -269,5 +271,7 @@ class Content:
     """Sentences on the details of each comparison."""
     parts: tuple[Section, ...] = ()
     """Sections of searches and surfaces."""
+    banner: str = ""
+    """What stands above all else: that results are simulated; empty for measurements."""
     beside: tuple[Section, ...] = ()
     """Sections on what the monitor saw beside the trials."""

@@ -57,12 +57,12 @@ def _lines(c: Content) -> Iterator[str]:
     answers = {answer.key: answer.sentences for answer in c.answers}
     often = " ".join(answers["often"])
     if c.comparisons.rows:
-        caption = " ".join((*c.headline, often))
+        caption = " ".join(filter(None, (c.banner, *c.headline, often)))
         yield from _table(c.comparisons, caption)
     if c.tests.rows:
         yield from _table(c.tests, " ".join((f"{c.tests.caption}.", often, *answers["where"])))
     for table in (*(table for part in c.parts for table in part.tables), *c.summaries):
-        yield from _table(table, f"{table.caption}.")
+        yield from _table(table, " ".join(filter(None, (c.banner, f"{table.caption}."))))
     for w in c.warnings:
         yield f"% warning: {_comment(': '.join(part for part in (w.test, w.text, w.advice) if part))}"
 

@@ -46,6 +46,8 @@ def table_markdown(table: Table) -> Iterator[str]:
 def _lines(c: Content) -> Iterator[str]:
     yield f"## {escaped(c.title)}"
     yield ""
+    if c.banner:
+        yield from (f"> **{escaped(c.banner)}**", "")
     for line in c.headline:
         yield f"**{escaped(line)}**  "
     yield ""

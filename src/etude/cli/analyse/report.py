@@ -56,7 +56,10 @@ def _surface(path: str, number: int, several: bool) -> Section:
     kept.check_whole("configurations")
     mapped = surface_result_of(kept)
     heading = f"Surface of {path}" if several else "Surface"
-    return surface_section(mapped, f"surface-{number}", heading, status=as_line(of_map(kept, mapped)))
+    status, end = as_line(of_map(kept, mapped)), kept.document.get("surface") or {}
+    return surface_section(
+        mapped, f"surface-{number}", heading, status=status, ended=str(end.get("why") or "")
+    )
 
 
 MAKERS: Mapping[str, Callable[[str, int, bool], Section]] = {"peak": _peak, "surface": _surface}

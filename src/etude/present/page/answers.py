@@ -12,8 +12,8 @@ from etude.analysis.load_subject import Summaries
 from etude.analysis.snapshot_differences import Differences
 from etude.analysis.subject import ended_in
 from etude.analysis.verdict import TestVerdict, Verdict
-from etude.present.page.gather import Gathered
-from etude.present.section import Answer
+from etude.present.page.gather import SEARCHES, Gathered
+from etude.present.section import Answer, Section
 from etude.present.sentences import comparison as text
 from etude.present.sentences import details
 from etude.present.sentences.comparison import with_full_stop
@@ -40,16 +40,15 @@ QUESTIONS = {
 }
 
 
-SEARCHES = {
-    "peak": "The load that a system sustains was searched for",
-    "surface": "A response over factors was mapped",
-}
-"""Kinds of plans whose tests are no ends in themselves: their answer is that of their own part."""
+SEARCHED = {"what": "What was measured?", "real": "How certain is it?"}
+"""The same questions on a page of searches and surfaces alone."""
 
 
-def answers_of(found: Gathered, answer: Sequence[str] = ()) -> tuple[Answer, ...]:
-    """Every question, in their order; each has at least one sentence. `answer`: of searches and surfaces."""
+def answers_of(found: Gathered, parts: Sequence[Section] = ()) -> tuple[Answer, ...]:
+    """Every question, in their order; each has at least one sentence. `parts`: of searches and surfaces."""
     series = _without_searches(found)
+    alone = bool(parts) and not (series.verdicts or series.summaries)
+    own = {key: tuple(line for part in parts for line in part.questions.get(key, ())) for key in QUESTIONS}
     makers: dict[str, Callable[[Gathered], Iterable[str]]] = {
         "what": _what,
         "where": _where,
@@ -58,16 +57,11 @@ def answers_of(found: Gathered, answer: Sequence[str] = ()) -> tuple[Answer, ...
         "large": _large,
         "against": _against,
     }
-    if answer and not (series.verdicts or series.summaries):
-        makers |= {
-            "real": lambda _: (
-                "The request is for a level, not a difference; its interval is given with it.",
-            ),
-            "large": lambda _: tuple(answer),
-        }
+    if alone:
+        makers |= {key: lambda _: () for key in ("what", "real", "large")}
     return tuple(
-        Answer(key, question, tuple(makers[key](found)) or ("Nothing is known about it.",))
-        for key, question in QUESTIONS.items()
+        Answer(key, question, (*own[key], *makers[key](found)) or ("Nothing is known about it.",))
+        for key, question in (QUESTIONS | (SEARCHED if alone else {})).items()
     )
 
 
@@ -172,7 +166,6 @@ def _what(found: Gathered) -> Iterator[str]:
             yield f"{verdict.subject.label} holds no test."
             continue
         if _kind(verdict) in SEARCHES:
-            yield f"{where}{SEARCHES[_kind(verdict)]}, in {counted(len(names), 'test')}."
             continue
         compared = dict.fromkeys(c.base for c in verdict.comparisons)
         if compared:
@@ -263,7 +256,7 @@ def machine_sentence(experiment: Mapping[str, Any] | None) -> str:
 
 def _often(found: Gathered) -> Iterator[str]:
     for where, verdict in _labelled(found):
-        for line in _trials(verdict):
+        for line in _trials(verdict) if _kind(verdict) not in SEARCHES else ():
             yield where + line
         if verdict.comparisons:
             yield where + _design(verdict)
@@ -428,7 +421,7 @@ def _against(found: Gathered) -> Iterator[str]:
     yield from map(with_full_stop, warnings[:MOST_NAMED])
     if len(warnings) > MOST_NAMED:
         yield f"{len(warnings) - MOST_NAMED} more warnings are listed below."
-    if not warnings and found.verdicts:
+    if not warnings and _without_searches(found).verdicts:
         yield "No warning was found in the trials; with few trials that means little."
     yield from dict.fromkeys(
         line for verdict in found.verdicts for line in _limits(verdict, len(found.verdicts))

@@ -16,7 +16,7 @@ from etude.analysis.warnings import meaning_of
 from etude.errors import EtudeError, MachineRefuses
 from etude.osutil.files import replace_file
 from etude.osutil.trust import write_user_file
-from etude.present.page.answers import answers_of, headline
+from etude.present.page.answers import answers_of, headline, simulation_of
 from etude.present.page.gather import Gathered
 from etude.present.page.method_notes import explanations
 from etude.present.page.rawdata import anchor, raw_data, warning_anchor
@@ -72,7 +72,8 @@ def content_of(
         version=__version__,
         labels=labels,
         headline=headline(found, answer),
-        answers=answers_of(found, answer),
+        answers=answers_of(found, parts),
+        banner=_banner(found),
         expectations=expectations_of(found),
         comparisons=comparisons_table(found),
         tests=tests_table(found),
@@ -91,6 +92,16 @@ def content_of(
     )
     masked: Content = found.mask.parts(content)
     return masked
+
+
+def _banner(found: Gathered) -> str:
+    simulated = [text for v in found.verdicts if (text := simulation_of(v.subject.experiment))]
+    if not simulated:
+        return ""
+    which = "All" if len(simulated) == len(found.verdicts) + len(found.summaries) else "Some"
+    return (
+        f"{which} of it is simulated ({', '.join(dict.fromkeys(simulated))}): no machine served these loads."
+    )
 
 
 def _title(found: Gathered, labels: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from etude.analysis.cross_session import CrossSession, compare_with_first
@@ -15,6 +15,9 @@ from etude.analysis.verdict import Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.masking import Mask, mask_of_all
 from etude.results.reader import first_measurement
+
+SEARCHES = ("peak", "surface")
+"""Kinds of plans whose tests are no ends in themselves: their answer is that of their own part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +74,10 @@ def gather(
 
 
 def _judge(subject: Subject, metric: str | None, verdict_options: VerdictOptions) -> Verdict:
-    """All metrics are summarised; `metric` is judged, where it is given."""
+    """All metrics are summarised; `metric` is judged, where it is given. A search and a map decide themselves how many
+    trials a load needs: they have no warning of few."""
+    if ((subject.experiment or {}).get("plan") or {}).get("kind") in SEARCHES:
+        verdict_options = replace(verdict_options, silent=(*verdict_options.silent, "too-few"))
     if metric is None:
         return verdict(subject, None, verdict_options)
     known = dict.fromkeys(name for series in subject.tests for name in series.columns)

@@ -41,6 +41,7 @@ from etude.present.sentences.peak import (
     missed_line,
     neighbours,
     of_search,
+    question_lines,
     ran_text,
     reading_texts,
 )
@@ -106,6 +107,7 @@ def peak_section(
     status, lines = as_line(search.status), answer_lines(task, answer, trials)
     missed = () if answer.kept else (missed_line(task, answer),)
     where = f"{search.place}:" if several and search.place else ""
+    asked = question_lines(task, answer, trials)
     blocks: list[Block] = [
         *_answer_blocks(search, lines, several=several),
         Paragraphs("Answer", tuple(lines), room="page"),
@@ -114,7 +116,8 @@ def peak_section(
         blocks.append(Picture(_caption(task, trials), readings_figure(task, trials, answer)))
     blocks.append(trials_table(task, trials, key))
     first = " ".join(filter(None, (where, status, lines[0])))
-    return Section(key, heading, tuple(blocks), (first, *missed))
+    told = {name: tuple(f"{where} {line}".strip() for line in each) for name, each in asked.items()}
+    return Section(key, heading, tuple(blocks), (first, *missed), told)
 
 
 def calibration_of(search: Search) -> Calibration | None:

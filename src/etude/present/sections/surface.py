@@ -25,8 +25,8 @@ from etude.surface.effects import Ratio
 from etude.surface.factors import Configuration, magnitude, setting_text
 from etude.surface.ranges import LITTLE, NOTHING, Limit, Range
 from etude.surface.summary import Summary, summarise
-from etude.surface.surface_result import Estimate, SurfaceResult, axis_label, estimate_text, span_text
-from etude.units.formatting import duration, percent
+from etude.surface.surface_result import Estimate, SurfaceResult, axis_label, estimate_text, joined, span_text
+from etude.units.formatting import counted, duration, percent
 
 MOST_ROWS = 60
 """Most rows of a table on a screen; a page and JSON have all cells."""
@@ -43,13 +43,15 @@ def surface_section(
     heading: str = "Surface",
     *,
     status: str = "",
+    ended: str = "",
     target: float | None = None,
     little: float = LITTLE,
     drawn: bool = True,
 ) -> Section:
     """Section on one surface: its cells, then the summary.
 
-    status: words to show first. target: response for which the needed level of each factor is stated.
+    status: words to show first. ended: reason for the end. target: response for which the needed level of each factor
+    is stated.
     little: relative change below which none is reported. drawn: with figures, which take seconds.
     """
     said = summarise(mapped, target=target, little=little)
@@ -64,7 +66,22 @@ def surface_section(
         effects_table(said, f"{key}-effects"),
     )
     answer = optimum_lines(said.optimum) if said.optimum else ("Nothing is known yet.",)
-    return Section(key, heading, blocks, (*filter(None, [status]), *answer))
+    end = [f"Ended: {ended}."] if ended else []
+    return Section(key, heading, blocks, (*filter(None, [status]), *answer, *end), _questions(mapped, said))
+
+
+def _questions(mapped: SurfaceResult, said: Summary) -> dict[str, tuple[str, ...]]:
+    names, told = [factor.name for factor in mapped.space.factors], dict(summary_lines(said))
+    what = [f"The {mapped.response} over {joined(names)}: {counted(mapped.space.size, 'configuration')}."]
+    if said.spent.predicted:
+        what.append(f"{said.spent.predicted} of them are predicted by {mapped.surrogate}.")
+    return {
+        "what": (" ".join(what),),
+        "often": told["Cost"],
+        "real": told.get("Accuracy", ()) or (f"Intervals are at {100 * mapped.confidence:g} % confidence.",),
+        "large": (*told["Optimum"][:1], *told.get("Main effects", ())),
+        "against": (*told["Optimum"][1:], *(f"{line}." for line in mapped.findings)),
+    }
 
 
 def _cells_blocks(mapped: SurfaceResult, said: Summary) -> Iterator[Block]:

@@ -143,6 +143,21 @@ def answer_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[st
     return lines
 
 
+def question_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> dict[str, tuple[str, ...]]:
+    """Sentences on the questions of a page, by their keys."""
+    first, *_ = lines = answer_lines(task, answer, trials)
+    bounds, reached = _where(task, answer), answer.kept and answer.rate is not None
+    certain = [f"The peak rate lies {bounds}." if bounds else "No trial bounds the peak rate."]
+    certain.append(f"The target is met: {_kept(task, answer)}." if reached else missed_line(task, answer))
+    return {
+        "what": (f"The highest load with {goal_text(task)} was searched for.",),
+        "often": (f"{counted(len({trial.load for trial in trials}), 'load')}: {lines[-1]}",),
+        "real": tuple(certain),
+        "large": (first, *_around(task, answer, trials)),
+        "against": tuple(f"{line}." for line in finding_lines(answer)),
+    }
+
+
 def finding_lines(answer: Answer) -> list[str]:
     """Findings that make the answer doubtful, except the one that is the reason why it misses its target."""
     lines = (f"{finding.kind}: {finding.what}" for finding in answer.findings)

@@ -19,6 +19,7 @@ from etude.present.export import as_html, to_json, to_markdown
 from etude.present.page import content_of, gather
 from etude.present.page.answers import QUESTIONS, Answer, answers_of, headline
 from etude.present.page.gather import Gathered
+from etude.present.section import Section
 from etude.present.sentences.comparison import UNPAIRED, precision_line
 from etude.present.sentences.status import status_of
 from etude.present.sentences.verdict import answer_lines, not_compared_lines, status_line
@@ -294,8 +295,19 @@ def test_a_search_opens_with_its_own_answer_and_claims_no_difference(tmp_path: P
     plan = {"kind": kind, "primary": "elapsed", "harness": "simulate mm1:700", "text": "simulate mm1:700"}
     found = of(scripted(tmp_path / "r", plan=plan))
     assert headline(found, ("Peak rate: 5/s.",)) == ("Peak rate: 5/s.",)
-    told = {answer.key: answer.sentences for answer in answers_of(found, ("Peak rate: 5/s.",))}
-    assert told["large"] == ("Peak rate: 5/s.",)
+    own = {
+        "often": ("3 loads: 8 trials.",),
+        "real": ("It lies between 4 and 6/s.",),
+        "large": ("Peak rate: 5/s.",),
+    }
+    page = answers_of(found, (Section("peak-0", "Peak rate", (), ("Peak rate: 5/s.",), own),))
+    told = {answer.key: answer.sentences for answer in page}
+    assert {key: told[key][: len(lines)] for key, lines in own.items()} == own
+    assert "included of" not in " ".join(told["often"])
+    assert next(answer.question for answer in page if answer.key == "real") != QUESTIONS["real"]
+    assert "too-few" not in {warning.kind for verdict in found.verdicts for warning in verdict.every}
+    assert "mm1:700" in content_of(found).banner
+    assert content_of(of(scripted(tmp_path / "s"))).banner == ""
     assert "Example CPU" not in told["where"][0]
     assert "mm1:700" in told["where"][0]
     assert not_compared(found.verdicts[0]) is None
