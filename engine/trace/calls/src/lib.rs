@@ -1,26 +1,22 @@
 //! The system calls that a recording holds: what they are called, what their numbers are on each processor, what
 //! their arguments and results mean, and what the kernel counts of them.
 //!
-//! `table.rs` has a row a call; `requests.rs` says which are about asynchronous I/O, `futex.rs` which wait and wake,
+//! `table.rs` has a row a call; `roles.rs` says which are about asynchronous I/O, and which wait and wake,
 //! `lock.rs` which lock a range; `counts.rs` has the rule by which `/proc/PID/io` can be foretold from a recording.
 
 mod address;
 mod counts;
 pub mod errors;
-mod futex;
 mod lock;
-mod requests;
+mod roles;
 mod sets;
 mod table;
-mod words;
 
 pub use address::Address;
 pub use counts::{Counts, Rule};
-pub use futex::Futex;
 pub use lock::{LockOwner, Range, RangeKind, RangeLock};
-pub use requests::{Interface, Role};
+pub use roles::{Futex, Interface, Role};
 pub use sets::{Set, value};
-pub use words::write_argument;
 
 /// A recorded call, by its code: the same in every trace and on every processor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

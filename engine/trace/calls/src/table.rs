@@ -147,7 +147,7 @@ pub const TABLE: &[Row] = &[
     row("name_to_handle_at", Some(303), Some(264), &[DirFd, Path, Pointer, Pointer, Flags(Set::At)], Outcome::Status, Moves::Nothing, Rule::Never),
     row("open_by_handle_at", Some(304), Some(265), &[DirFd, Pointer, Flags(Set::Open)], Outcome::Descriptor, Moves::Nothing, Rule::Never),
     // Requests that io_uring_enter and io_submit hand over, and completions that the program takes: no calls of their
-    // own (`requests.rs`). Requests begin with their file and their queue.
+    // own (`roles.rs`). Requests begin with their file and their queue.
     row("sqe_read", None, None, &[Fd, Count, Size, Offset, Address, Flags(Set::Request)], Outcome::Bytes, Moves::Reads, Rule::Never),
     row("sqe_write", None, None, &[Fd, Count, Size, Offset, Address, Flags(Set::Request)], Outcome::Bytes, Moves::Writes, Rule::Never),
     row("sqe_fsync", None, None, &[Fd, Count, Address, Flags(Set::Request)], Outcome::Status, Moves::Nothing, Rule::Never),

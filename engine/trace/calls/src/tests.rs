@@ -60,53 +60,6 @@ fn codes_stay_what_they_were() {
     );
 }
 
-fn words(name: &str, arguments: [u64; 6]) -> String {
-    let (call, mut out) = (Call::named(name).unwrap(), String::new());
-    for index in 0..call.used(&arguments) {
-        out += if index > 0 { ", " } else { "" };
-        write_argument(&mut out, call.kind(&arguments, index), arguments[index]).unwrap();
-    }
-    out
-}
-
-#[test]
-fn arguments_are_printed_as_strace_prints_them() {
-    let cwd = -100_i64 as u64;
-    let none = u64::MAX;
-    for (name, arguments, expected) in [
-        ("openat", [cwd, 16, 0o2000000, 0, 0, 0], "AT_FDCWD, 0x10, O_RDONLY|O_CLOEXEC"),
-        ("openat", [3, 16, 0o1101, 0o644, 0, 0], "3, 0x10, O_WRONLY|O_CREAT|O_TRUNC, 0644"),
-        ("openat", [3, 16, 0o20200002, 0o600, 0, 0], "3, 0x10, O_RDWR|O_TMPFILE, 0600"),
-        ("openat", [3, 16, 0o12000000, 0, 0, 0], "3, 0x10, O_CLOEXEC|O_PATH"),
-        ("openat", [3, 16, 0o4010001, 0, 0, 0], "3, 0x10, O_WRONLY|O_SYNC"),
-        ("lseek", [3, -1_i64 as u64, 2, 0, 0, 0], "3, -1, SEEK_END"),
-        ("lseek", [3, 0, 77, 0, 0, 0], "3, 0, 77"),
-        (
-            "mmap",
-            [0, 4096, 3, 0x22, none, 0],
-            "NULL, 4096, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0",
-        ),
-        ("mmap", [0, 1, 0, 0x2000_0001, 3, 8], "NULL, 1, PROT_NONE, MAP_SHARED|0x20000000, 3, 8"),
-        ("fcntl", [3, 2, 1, 0, 0, 0], "3, F_SETFD, 1"),
-        ("fcntl", [3, 3, 99, 0, 0, 0], "3, F_GETFL"),
-        ("fcntl", [3, 4, 0o4002, 0, 0, 0], "3, F_SETFL, O_RDWR|O_NONBLOCK"),
-        ("fcntl", [3, 6, 0x10, 0, 0, 0], "3, F_SETLK, 0x10"),
-        ("access", [16, 0, 0, 0, 0, 0], "0x10, F_OK"),
-        ("access", [16, 5, 0, 0, 0, 0], "0x10, R_OK|X_OK"),
-        ("unlinkat", [cwd, 16, 0x200, 0, 0, 0], "AT_FDCWD, 0x10, AT_REMOVEDIR"),
-        ("socket", [2, 0o2000001, 0, 0, 0, 0], "AF_INET, SOCK_STREAM|SOCK_CLOEXEC, 0"),
-        ("mknod", [16, 0o20644, 0x103, 0, 0, 0], "0x10, 020644, makedev(0x1, 0x3)"),
-        ("chown", [16, 1000, 0xffff_ffff, 0, 0, 0], "0x10, 1000, -1"),
-        ("mremap", [16, 1, 2, 1, 77, 0], "0x10, 1, 2, MREMAP_MAYMOVE"),
-        ("mremap", [16, 1, 2, 3, 32, 0], "0x10, 1, 2, MREMAP_MAYMOVE|MREMAP_FIXED, 0x20"),
-        ("preadv2", [3, 16, 1, 5, 0, 2], "3, 0x10, 1, 5, 0, RWF_DSYNC"),
-        ("ioctl", [3, 0x4004_9409, 4, 0, 0, 0], "3, FICLONE, 0x4"),
-        ("sync", [0; 6], ""),
-    ] {
-        assert_eq!(words(name, arguments), expected);
-    }
-}
-
 #[test]
 fn registers_that_mean_nothing_are_not_kept() {
     let junk = 0xdead_beef_0000_0000;

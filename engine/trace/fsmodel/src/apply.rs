@@ -5,11 +5,10 @@ use etude_calls::{Kind, Outcome};
 use crate::changes::{
     DescriptorChange, NameChange, descriptor_change, is_of_descriptors, is_of_directory, name_change,
 };
-use crate::done::Done;
 use crate::flags::{O_CREAT, O_DIRECTORY, O_TRUNC, SETTABLE, is_nameless};
 use crate::model::{Description, Effect, End, Model};
 use crate::names::{NodeId, NodeKind, unknown_file};
-use crate::rows::Opens;
+use crate::rows::{Done, Opens};
 
 const EMPTY_FILE: NodeKind = NodeKind::File { bytes: 0, allocated: 0, seen: true };
 

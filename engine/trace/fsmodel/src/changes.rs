@@ -2,9 +2,8 @@
 
 use etude_calls::{Call, Moves};
 
-use crate::done::Done;
 use crate::flags::{O_APPEND, O_CLOEXEC, O_RDWR, effective, opens_through};
-use crate::rows::{Follows, OfDescriptors, OfNames, Opens, Places, row};
+use crate::rows::{Done, Follows, OfDescriptors, OfNames, Opens, Places, row};
 
 /// A change of a process's descriptors, or of its working directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

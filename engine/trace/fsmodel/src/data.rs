@@ -1,10 +1,10 @@
 //! The effect of a call on the contents of files: their sizes, and how far they were read.
 
 use crate::changes::{End, SizeChange, appends, ends, size_change};
-use crate::done::Done;
 use crate::model::{Description, Effect, Model, Moved};
 use crate::names::{NodeId, NodeKind};
 use crate::paths::named;
+use crate::rows::Done;
 
 /// The descriptors from whose positions a call goes on.
 pub fn from_positions(done: &Done) -> impl Iterator<Item = i32> {

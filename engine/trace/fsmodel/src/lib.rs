@@ -10,7 +10,6 @@
 mod apply;
 mod changes;
 mod data;
-mod done;
 pub mod flags;
 mod model;
 mod names;
@@ -25,11 +24,10 @@ pub use changes::{
     is_link_target, is_of_descriptors, is_of_directory, name_change, name_operation, open_flags, size_change,
 };
 pub use data::from_positions;
-pub use done::Done;
 pub use model::{Description, Effect, End, Model, Moved, Opened, Process};
 pub use names::{Names, Node, NodeId, NodeKind, ROOT, unknown_file};
 pub use paths::{EMPTY, SLASH, directory_of, key, moved, named, resolve, written};
 pub use requests::Requests;
-pub use rows::Opens;
+pub use rows::{Done, Opens};
 pub use subject::{Subject, subject};
 pub use table::{Closed, Reuse, Slot, Table};

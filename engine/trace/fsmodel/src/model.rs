@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use smallvec::SmallVec;
 
 use crate::changes::follows;
-use crate::done::Done;
 use crate::flags::O_CLOEXEC;
 use crate::names::{Names, NodeId, NodeKind, ROOT};
 use crate::paths::{directory_of, named};
 use crate::requests::Requests;
+use crate::rows::Done;
 use crate::table::{Reuse, Slot, Table};
 
 /// Number of an open file description: descriptors that were copied have the same.

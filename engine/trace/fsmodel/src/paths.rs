@@ -5,8 +5,8 @@ use std::sync::Arc;
 use etude_calls::Kind;
 
 use crate::changes::is_link_target;
-use crate::done::Done;
 use crate::flags::AT_FDCWD;
+use crate::rows::Done;
 
 /// The kernel's limit: more links than this count as a circle.
 const MOST_LINKS: usize = 40;

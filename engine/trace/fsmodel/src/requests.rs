@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
+use crate::rows::Done;
 use etude_calls::{Interface, Role};
 use smallvec::SmallVec;
-
-use crate::done::Done;
 
 /// A queue: process, interface, number.
 type Queue = (u32, Interface, u64);

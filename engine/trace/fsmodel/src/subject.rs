@@ -3,9 +3,9 @@
 use etude_calls::Kind;
 
 use crate::changes::{ends, is_link_target};
-use crate::done::Done;
 use crate::flags::AT_FDCWD;
 use crate::paths::directory_of;
+use crate::rows::Done;
 
 /// Descriptors and path of the file that a call is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,24 +1,27 @@
-//! What the tracer and the drainer tell, handed to the thread that codes and writes it: to compress a chunk takes longer
-//! than a ring lasts.
+//! From the rings, which a thread empties, to the thread that codes and writes: to compress a chunk takes longer than a ring
+//! lasts. What the tracer tells goes the same way.
 
 use std::fs;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use etude_trace::Meta;
 
 use crate::rewrite::clock::Origin;
-use crate::rewrite::preparation::Patched;
+use crate::rewrite::layout::{DATA, RINGS, SLOT};
 use crate::rewrite::remote::{Pid, read_whole};
-use crate::rewrite::ring::Raw;
-use crate::rewrite::rings::{Counters, Sink};
+use crate::rewrite::ring::{Raw, Segment};
 use crate::sink::{File, Summary};
 use crate::urgent::Urgency;
 
-/// Bytes of calls that may wait to be written. When they do, the rings are not emptied (`Sink::room`), and the program
+/// How often the rings are emptied: each holds 4096 calls.
+pub const DRAIN_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Bytes of calls that may wait to be written. When they do, the rings are not emptied (`Queue::room`), and the program
 /// waits or drops calls, as asked.
 const MOST: usize = 32 << 20;
 
@@ -70,13 +73,14 @@ impl Queue {
     }
 
     /// When nothing is to come any more: waits until all is written.
-    pub fn finish(mut self, notes: Vec<String>) -> Summary {
+    fn finish(mut self, notes: Vec<String>) -> Summary {
         self.hand_over();
         drop(self.tasks);
         self.writer.join().expect("the writer does not panic").finish(notes)
     }
 
-    fn tell(&mut self, task: impl FnOnce(&mut File) + Send + 'static) {
+    /// Has the writer do something with the file, after all that it was told before.
+    pub fn tell(&mut self, task: impl FnOnce(&mut File) + Send + 'static) {
         self.send(0, task);
     }
 
@@ -97,8 +101,63 @@ impl Queue {
         }
     }
 
-    fn meta(&mut self, meta: Meta) {
+    /// Notes something in the trace.
+    pub fn meta(&mut self, meta: Meta) {
         self.tell(move |file| file.meta(meta));
+    }
+
+    /// Whether there is room for more calls; if not, whoever has some waits, and holds no lock meanwhile.
+    pub fn room(&mut self) -> bool {
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        if waiting > BACKLOG {
+            self.urgency.raise();
+        } else if waiting < FEW {
+            self.urgency.lower();
+        }
+        waiting < MOST
+    }
+
+    /// Hands on what was told since the last time: to wake the writer at each word would cost more than the word.
+    fn pass_on(&mut self) {
+        self.turns += 1;
+        if self.turns >= TURNS {
+            self.hand_over();
+        }
+    }
+
+    fn calls(&mut self, thread: u32, calls: Vec<Raw>) {
+        let bytes = calls.iter().map(Raw::bytes).sum();
+        self.send(bytes, move |file| file.calls(thread, calls));
+    }
+
+    pub fn thread(&mut self, thread: u32, process: u32, tid: Pid) {
+        self.tell(move |file| file.thread(thread, process, tid));
+        self.meta(Meta::Thread { thread, process, tid: tid as u32, at_ns: self.origin.now_ns() });
+    }
+
+    pub fn process(&mut self, process: u32, parent: Option<u32>, pid: Pid) {
+        let at_ns = self.origin.now_ns();
+        let (executable, argv, cwd) = described(pid);
+        self.tell(File::process);
+        self.meta(Meta::Process { process, parent, pid: pid as u32, executable, argv, cwd, at_ns });
+    }
+
+    pub fn executed(&mut self, process: u32, pid: Pid) {
+        let at_ns = self.origin.now_ns();
+        let (executable, argv) = (link(pid, "exe"), words(pid));
+        self.meta(Meta::Exec { process, executable, argv, at_ns });
+    }
+
+    pub fn ended(&mut self, process: u32, status: i32) {
+        let at_ns = self.origin.now_ns();
+        let exited = libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status));
+        let signal = libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status));
+        self.meta(Meta::Ended { process, status: exited, signal, at_ns });
+    }
+
+    /// Since the beginning of the trace.
+    pub fn now_ns(&self) -> u64 {
+        self.origin.now_ns()
     }
 }
 
@@ -113,95 +172,114 @@ fn write(mut file: File, told: &Receiver<Vec<Task>>, waiting: &AtomicUsize) -> F
     file
 }
 
-impl Sink for Queue {
-    fn room(&mut self) -> bool {
-        let waiting = self.waiting.load(Ordering::Relaxed);
-        if waiting > BACKLOG {
-            self.urgency.raise();
-        } else if waiting < FEW {
-            self.urgency.lower();
+/// Who writes to which ring, and what is done with it.
+pub struct Rings {
+    owners: Vec<Option<u32>>,
+    /// The ring that is emptied next.
+    turn: usize,
+    pub queue: Queue,
+}
+
+impl Rings {
+    pub fn new(queue: Queue) -> Rings {
+        Rings { owners: vec![None; RINGS], turn: 0, queue }
+    }
+
+    /// Starts the thread that empties all rings again and again, until that is `over`.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn drainer(
+        rings: Arc<Mutex<Rings>>,
+        segment: Arc<Segment>,
+        over: Arc<AtomicBool>,
+    ) -> io::Result<JoinHandle<()>> {
+        std::thread::Builder::new().spawn(move || {
+            Urgency::of_this_thread(2).raise(); // before the writer
+            while !over.load(Ordering::Relaxed) {
+                rings.lock().expect("no thread panics").drain(&segment);
+                std::thread::sleep(DRAIN_INTERVAL);
+            }
+        })
+    }
+
+    /// At the end, when nothing is to come any more: waits until all is written.
+    pub fn finish(self, notes: Vec<String>) -> Summary {
+        self.queue.finish(notes)
+    }
+
+    /// A ring for a thread; None where all are in use. `filtered`: its program has a filter of system calls.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // nobody writes to rings there
+    pub fn take(
+        &mut self,
+        segment: &Segment,
+        thread: u32,
+        drop_when_full: bool,
+        filtered: bool,
+    ) -> Option<usize> {
+        let free = self.owners.iter().position(Option::is_none)?;
+        self.owners[free] = Some(thread);
+        segment.ring(free).begin(drop_when_full, filtered);
+        Some(free)
+    }
+
+    /// Its thread writes no more.
+    pub fn give_back(&mut self, segment: &Segment, index: usize) {
+        self.drain_one(segment, index, true);
+        let ring = segment.ring(index);
+        ring.forget();
+        if let Some(thread) = self.owners[index].take()
+            && ring.dropped() > 0
+        {
+            let dropped = ring.dropped();
+            self.queue.tell(move |file| file.dropped(thread, dropped));
         }
-        waiting < MOST
     }
 
-    fn pass_on(&mut self) {
-        self.turns += 1;
-        if self.turns >= TURNS {
-            self.hand_over();
+    /// A record comes from a thread that stands still, and that has reserved it and will not write it.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // nobody writes to rings there
+    pub fn take_over(&mut self, segment: &Segment, index: usize, raw: Raw) {
+        self.drain_one(segment, index, false);
+        segment.ring(index).take_back();
+        if let Some(thread) = self.owners[index] {
+            self.queue.calls(thread, vec![raw]);
         }
     }
 
-    fn calls(&mut self, thread: u32, calls: Vec<Raw>) {
-        let bytes = calls.iter().map(Raw::bytes).sum();
-        self.send(bytes, move |file| file.calls(thread, calls));
+    /// Calls of a thread that stands still which did not come through its ring: those that did come before them.
+    pub fn tell(&mut self, segment: &Segment, index: Option<usize>, thread: u32, calls: Vec<Raw>) {
+        if calls.is_empty() {
+            return;
+        }
+        if let Some(index) = index {
+            self.drain_one(segment, index, false);
+        }
+        self.queue.calls(thread, calls);
     }
 
-    fn interrupted(&mut self, thread: u32, call: &Raw) {
-        let call = call.clone();
-        self.tell(move |file| file.interrupted(thread, &call));
+    /// Empties all rings, as far as there is room for what is in them; each has its turn.
+    fn drain(&mut self, segment: &Segment) {
+        for _ in 0..RINGS {
+            if self.owners[self.turn].is_some() {
+                if !self.queue.room() {
+                    break;
+                }
+                self.drain_one(segment, self.turn, false);
+            }
+            self.turn = (self.turn + 1) % RINGS;
+        }
+        self.queue.room();
+        self.queue.pass_on();
     }
 
-    fn thread(&mut self, thread: u32, process: u32, tid: Pid) {
-        self.tell(move |file| file.thread(thread, process, tid));
-        self.meta(Meta::Thread { thread, process, tid: tid as u32, at_ns: self.origin.now_ns() });
-    }
-
-    fn process(&mut self, process: u32, parent: Option<u32>, pid: Pid) {
-        let at_ns = self.origin.now_ns();
-        let (executable, argv, cwd) = described(pid);
-        self.tell(File::process);
-        self.meta(Meta::Process { process, parent, pid: pid as u32, executable, argv, cwd, at_ns });
-    }
-
-    fn executed(&mut self, process: u32, pid: Pid) {
-        let at_ns = self.origin.now_ns();
-        let (executable, argv) = (link(pid, "exe"), words(pid));
-        self.meta(Meta::Exec { process, executable, argv, at_ns });
-    }
-
-    fn patched(&mut self, process: u32, found: Vec<Patched>) {
-        self.tell(move |file| file.patched(process, found));
-    }
-
-    fn unrecorded(&mut self, process: u32, why: &str) {
-        let why = why.to_owned();
-        self.tell(move |file| file.unrecorded(process, why));
-    }
-
-    fn by_stops(&mut self, process: u32, why: &str) {
-        let why = why.to_owned();
-        self.tell(move |file| file.by_stops(process, why));
-    }
-
-    fn held(&mut self, thread: u32, from: u64, until: u64) {
-        self.tell(move |file| file.held(thread, from, until));
-    }
-
-    fn dropped(&mut self, thread: u32, count: u64) {
-        self.tell(move |file| file.dropped(thread, count));
-    }
-
-    fn replaced(&mut self, thread: u32) {
-        self.tell(move |file| file.replaced(thread));
-    }
-
-    fn counters(&mut self, thread: u32, since_exec: Option<Counters>) {
-        self.tell(move |file| file.counters(thread, since_exec));
-    }
-
-    fn ended(&mut self, process: u32, status: i32) {
-        let at_ns = self.origin.now_ns();
-        let exited = libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status));
-        let signal = libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status));
-        self.meta(Meta::Ended { process, status: exited, signal, at_ns });
-    }
-
-    fn noted(&mut self, meta: Meta) {
-        self.meta(meta);
-    }
-
-    fn now_ns(&self) -> u64 {
-        self.origin.now_ns()
+    fn drain_one(&mut self, segment: &Segment, index: usize, last: bool) {
+        let Some(thread) = self.owners[index] else { return };
+        let ring = segment.ring(index);
+        let mut calls = Vec::with_capacity(ring.slots().min(DATA / SLOT));
+        ring.drain(last, |raw| calls.push(raw));
+        if !calls.is_empty() {
+            self.queue.calls(thread, calls);
+        }
     }
 }
 
@@ -226,9 +304,6 @@ pub fn words(pid: Pid) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-    use std::time::Duration;
-
     use etude_trace::{Header, Writer};
 
     use super::*;

@@ -14,7 +14,7 @@ use etude_calls::Kind;
 use etude_trace::{Clock as StoredClock, Header, Writer};
 
 use crate::PROCESSOR;
-use crate::queue::{self, Queue};
+use crate::queue::{self, Queue, Rings};
 use crate::rewrite::clock::{Calibration, Clock};
 #[cfg(target_arch = "x86_64")]
 use crate::rewrite::code::Known;
@@ -25,11 +25,9 @@ use crate::rewrite::method::{Technique, Way};
 use crate::rewrite::queues::is_about_requests;
 use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::Segment;
-use crate::rewrite::rings::{DRAIN_INTERVAL, Rings};
 use crate::rewrite::signals::Signals;
 use crate::rewrite::tracer::{Ending, Tracer};
 use crate::sink::{self, Summary, text_arguments};
-use crate::urgent::Urgency;
 
 /// What is to be recorded, and how.
 pub struct Recording {
@@ -78,16 +76,7 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
     let queue = Queue::new(sink::File::new(writer, calibration, again), origin)?;
     let rings = Arc::new(Mutex::new(Rings::new(queue)));
     let over = Arc::new(AtomicBool::new(false));
-    let drainer = std::thread::Builder::new().spawn({
-        let (segment, rings, over) = (segment.clone(), rings.clone(), over.clone());
-        move || {
-            Urgency::of_this_thread(2).raise(); // before the writer
-            while !over.load(Ordering::Relaxed) {
-                rings.lock().expect("no thread panics").drain(&segment);
-                std::thread::sleep(DRAIN_INTERVAL);
-            }
-        }
-    })?;
+    let drainer = Rings::drainer(rings.clone(), segment.clone(), over.clone())?;
     let way = Way {
         clock: recording.clock,
         technique: recording.technique,
@@ -112,7 +101,7 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
     let rings = Arc::into_inner(rings).expect("the drainer is gone").into_inner().expect("no thread panics");
     let Ending { status, run_on } = ending?;
     let note = format!("recording ended before {run_on} processes did");
-    let summary = rings.into_sink().finish((run_on > 0).then_some(note).into_iter().collect());
+    let summary = rings.finish((run_on > 0).then_some(note).into_iter().collect());
     Ok(Outcome { status, run_on, summary })
 }
 

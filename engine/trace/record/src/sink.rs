@@ -10,12 +10,11 @@ use etude_trace::{Event, Footer, Image, Left, Meta, Text, Writer};
 use smallvec::SmallVec;
 
 use crate::PROCESSOR;
+use crate::kernel_counts::{Counters, run_delay};
 use crate::rewrite::clock::Calibration;
 use crate::rewrite::preparation::{LeftAsItIs, Patched};
 use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::Raw;
-use crate::rewrite::rings::Counters;
-use crate::scheduler::run_delay;
 
 /// Events of one thread that are written together: fewer would cost more bytes each.
 const TOGETHER: usize = 8192;

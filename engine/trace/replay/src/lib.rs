@@ -28,7 +28,6 @@ mod roll;
 mod schedule;
 mod shared;
 mod table;
-mod tally;
 #[cfg(test)]
 mod tests;
 mod unplayed;

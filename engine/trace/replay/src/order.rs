@@ -13,9 +13,6 @@
 mod blocked;
 mod data;
 mod descriptors;
-mod edges;
-mod extents;
-mod futexes;
 mod locks;
 mod names;
 mod pipes;
@@ -32,14 +29,13 @@ use etude_fsmodel::{Reuse, Table};
 use etude_script::{Action, Called, Script};
 
 use self::blocked::{Blocked, Clocks};
-pub use self::edges::{Edge, Edges};
-use self::extents::Extents;
+use self::data::Extents;
 use self::locks::Locks;
 use self::pipes::{End, Pipe};
 use self::requests::Asked;
 use self::sizes::Size;
 use self::waits::Point;
-pub use self::waits::{Wait, Waits, end_of};
+pub use self::waits::{Edge, Edges, Wait, Waits, end_of};
 
 /// Something that is made, used and ended: its users wait for its maker, and whoever makes it anew waits for all.
 #[derive(Debug, Default, Clone)]

@@ -14,7 +14,6 @@ use crate::requests::{Finished, Place};
 use crate::roll::{Mark, Marked, Roll};
 use crate::schedule::is_request;
 use crate::shared::{GONE, LINGERS, Lane, Owed, Shared, add, sleep_on, wake};
-use crate::tally::{note, owe};
 
 /// When calls are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -302,9 +301,9 @@ impl Player {
                     self.timed(lane, event, begun, ended);
                     if let Some(owed) = owed {
                         add(&owed.spent_ns, (ended - begun) as u64);
-                        owe(owed, event.call, result, late, (ended - due).max(0) as u64, same);
+                        owed.note(event.call, result, late, (ended - due).max(0) as u64, same);
                     }
-                    note(lane, event.call, result, (ended - begun) as u64, same);
+                    lane.note(event.call, result, (ended - begun) as u64, same);
                     if !same {
                         play.shared.keep_other(self.thread, self.step, result);
                     }
@@ -314,7 +313,7 @@ impl Player {
                 Made::Taken { begun, ended, request } => {
                     let ended = (ended - play.clock_ns).max(begun);
                     self.timed(lane, event, begun, ended);
-                    note(lane, event.call, 0, (ended - begun) as u64, true);
+                    lane.note(event.call, 0, (ended - begun) as u64, true);
                     self.finished(&request);
                     self.free = ended;
                 }
@@ -343,11 +342,11 @@ impl Player {
         let Finished { call, place, result, begun, ended, .. } = *request;
         let lane = self.lane();
         let same = is_same(call, request.expected, result);
-        note(lane, call, result, 0, same);
+        lane.note(call, result, 0, same);
         let counts = |_: &&Owed| place.due >= self.play.counts_from;
         if let Some(owed) = self.play.shared.owed(self.thread).filter(counts) {
             add(&owed.spent_ns, (ended - begun).max(0) as u64);
-            owe(owed, call, result, place.late, (ended - place.due).max(0) as u64, same);
+            owed.note(call, result, place.late, (ended - place.due).max(0) as u64, same);
         }
         if !same {
             self.play.shared.keep_other(place.thread, place.step, result);

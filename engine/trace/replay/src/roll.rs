@@ -1,27 +1,24 @@
 //! The compiled form of a script: a roll (docs/reference/roll-format.md). Small, quickly read, and checked: nothing in it is trusted.
 //!
-//! What stands beside calls is in `tables.rs`; `times.rs` and `sizes.rs` foretell calls, so that little is left to be said.
+//! What stands beside calls is in `tables.rs`; `foretold.rs` foretells calls, so that little is left to be said.
 
-mod sizes;
+mod foretold;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod times;
-mod write;
 
 use std::ffi::CString;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 
 use etude_script::{Dropped, Needed, What};
-use etude_trace::parts::{Decoder, Head as ChunkHead, Kind, checked};
+use etude_trace::parts::{Decoder, Encoder, Head as ChunkHead, Kind, checked, head};
 use etude_trace::{Event, Scheduling, ordinary};
 use serde::{Deserialize, Serialize};
 
-use sizes::{Open, Sizes};
-use times::Clock;
-pub use times::Rhythm;
-pub use write::Writer;
+pub use foretold::Rhythm;
+use foretold::{Foretold, Sizes};
 
 const MAGIC: &[u8; 8] = b"etuderol";
 pub const VERSION: u32 = 2;
@@ -125,25 +122,6 @@ pub enum Marked {
     Exec,
     /// The last of each thread.
     End,
-}
-
-/// What both sides know of a thread's calls so far.
-#[derive(Debug, Default)]
-struct Foretold {
-    clock: Clock,
-    open: Open,
-}
-
-impl Foretold {
-    fn tell(&mut self, event: &mut Event, rhythm: &Rhythm, sizes: &Sizes) {
-        self.clock.tell(event, rhythm);
-        self.open.tell(event, sizes);
-    }
-
-    fn read(&mut self, event: &mut Event, rhythm: &Rhythm, sizes: &Sizes) {
-        self.clock.read(event, rhythm);
-        self.open.read(event, sizes);
-    }
 }
 
 /// The calls of a thread, chunk by chunk.
@@ -356,6 +334,92 @@ impl Roll {
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
+}
+
+/// A roll is made once and played often.
+const LEVEL: i32 = 19;
+
+/// Writes a roll.
+pub struct Writer<W> {
+    out: W,
+    encoder: Encoder,
+    rhythm: Rhythm,
+    sizes: Sizes,
+    /// Bytes that may still be compressed.
+    room: usize,
+}
+
+impl<W: Write> Writer<W> {
+    /// `rhythm`: that of all calls that follow.
+    pub fn new(
+        mut out: W,
+        header: &Head,
+        names: &[Vec<u8>],
+        needed: &[Needed],
+        rhythm: Rhythm,
+    ) -> io::Result<Self> {
+        let mut start = [0; START];
+        start[..8].copy_from_slice(MAGIC);
+        start[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        out.write_all(&start)?;
+        if names.iter().any(|name| name.len() > MOST_NAME) {
+            let what = format!("has a name of more than {MOST_NAME} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let paths = needed.iter().map(|each| each.path.len() + said(&each.what)).sum::<usize>();
+        let all = names.iter().map(Vec::len).sum::<usize>().max(paths);
+        if all > MOST || names.len().max(needed.len()) > MOST_NAMES {
+            return Err(too_much());
+        }
+        let sizes = Sizes::of(needed, names.iter().map(Vec::as_slice));
+        let mut writer = Writer { out, encoder: Encoder::new(LEVEL)?, rhythm, sizes, room: MOST };
+        let header = Head { format: "etude-roll".into(), version: VERSION, ..header.clone() };
+        writer.frame(HEADER, &serde_json::to_vec(&header)?)?;
+        writer.packed(NAMES, &tables::names_bytes(names))?;
+        writer.packed(NEEDED, &tables::needed_bytes(needed, names))?;
+        let times = writer.rhythm.to_bytes();
+        writer.packed(TIMES, &times)?;
+        Ok(writer)
+    }
+
+    /// All calls of a thread, from its start on; times in ns. Texts are names: the number of each, from 1, stands in its
+    /// argument.
+    pub fn calls(&mut self, thread: u32, events: &mut [Event]) -> io::Result<()> {
+        let (mut so_far, mut payload) = (Foretold::default(), Vec::new());
+        for chunk in events.chunks_mut(CHUNK) {
+            chunk.iter_mut().for_each(|event| so_far.tell(event, &self.rhythm, &self.sizes));
+            payload.clear();
+            self.encoder.encode_alone(thread, chunk, &mut payload)?;
+            self.frame(CALLS, &payload)?;
+        }
+        Ok(())
+    }
+
+    /// All marks of a thread.
+    pub fn marks(&mut self, thread: u32, marks: &[Mark]) -> io::Result<()> {
+        self.packed(MARKS, &tables::marks_bytes(thread, marks))
+    }
+
+    pub fn finish(mut self) -> io::Result<W> {
+        self.frame(FOOTER, b"{}")?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn packed(&mut self, kind: Kind, bytes: &[u8]) -> io::Result<()> {
+        self.room = self.room.checked_sub(bytes.len()).ok_or_else(too_much)?;
+        let packed = zstd::bulk::compress(bytes, LEVEL)?;
+        self.frame(kind, &packed)
+    }
+
+    fn frame(&mut self, kind: Kind, payload: &[u8]) -> io::Result<()> {
+        self.out.write_all(&head(kind, payload))?;
+        self.out.write_all(payload)
+    }
+}
+
+fn too_much() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "has more names, files or marks than a roll can hold")
 }
 
 /// All of them together have so much room, lest a small file be large in memory.

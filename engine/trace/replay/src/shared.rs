@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
-use etude_calls::Call;
+use etude_calls::{Call, Moves};
 
 /// Parts of each power of two of a histogram: what it says is within 3 %.
 const PARTS: usize = 32;
@@ -167,6 +167,21 @@ pub struct Owed {
 }
 
 impl Lane {
+    /// Counts a call that was made: its time, and its bytes or that it failed.
+    pub fn note(&self, call: Call, result: i64, ns: u64, same: bool) {
+        let calls = self.of(call);
+        add(&self.done, 1);
+        self.count(call, ns);
+        if result < 0 && result > -4096 {
+            add(&calls.errors, 1);
+        } else if call.row().moves != Moves::Nothing {
+            add(&calls.bytes, result as u64);
+        }
+        if !same {
+            add(&calls.mismatches, 1);
+        }
+    }
+
     /// Counts a call and how long it took, ns.
     pub fn count(&self, call: Call, ns: u64) {
         let (code, calls) = (usize::from(call.code()), self.of(call));
@@ -188,12 +203,21 @@ impl Lane {
 }
 
 impl Owed {
-    /// Counts a call with the original's result and its response time, ns: from when it was due until it had ended.
-    pub fn answer(&self, call: Call, response_ns: u64) {
-        let (code, calls) = (usize::from(call.code()), self.of(call));
-        add(&calls.answered, 1);
-        self.responses[code].add(response_ns);
-        add(&calls.ns, response_ns);
+    /// Counts a call: a failed one by its error, any other with its response time, ns: from when it was due until it had
+    /// ended.
+    pub fn note(&self, call: Call, result: i64, late_ns: u64, response_ns: u64, same: bool) {
+        self.lateness.add(late_ns);
+        add(&self.late_ns, late_ns);
+        let calls = self.of(call);
+        if same {
+            add(&calls.answered, 1);
+            self.responses[usize::from(call.code())].add(response_ns);
+            add(&calls.ns, response_ns);
+        } else {
+            let error = usize::try_from(-result).unwrap_or(0);
+            add(&self.errors[if error < ERRORS { error } else { 0 }], 1);
+            add(&calls.failed, 1);
+        }
     }
 
     pub fn of(&self, call: Call) -> &Answered {

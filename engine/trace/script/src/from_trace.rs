@@ -5,11 +5,9 @@
 //! of requests that are done later, `pipes.rs` of pipes, `sockets.rs` of sockets with names, `futexes.rs` and `events.rs` of waits for other threads, and `threads.rs` how long each thread did something else between. `needed.rs` says which files must be there before, and
 //! [`crate::names`] what all are called.
 
-mod away;
 mod calls;
 mod events;
 mod futexes;
-mod held;
 mod moves;
 mod needed;
 mod pipes;
@@ -23,14 +21,13 @@ pub(crate) mod tables;
 mod threads;
 pub(crate) mod tree;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::Error;
 use std::path::Path as FilePath;
 
-use etude_calls::Futex;
+use etude_calls::{Futex, Kind};
 use etude_trace::{Ending, Event, Failed, Found, Header};
 
-use crate::from_trace::away::Away;
 use crate::from_trace::events::Events;
 use crate::from_trace::futexes::Futexes;
 use crate::from_trace::pipes::{Pipes, Unfit};
@@ -41,7 +38,7 @@ use crate::from_trace::tables::{Tables, start};
 use crate::from_trace::threads::Threads;
 use crate::from_trace::tree::{Origin, Path, Tree};
 use crate::hash::Hasher;
-use crate::model::{Action, Called, Script};
+use crate::model::{Action, Called, Script, Step};
 use crate::names::Names;
 
 pub use pipes::Kept;
@@ -318,18 +315,71 @@ fn rename(called: &mut Called, names: &mut Names) {
     for text in &mut called.texts {
         let index = usize::from(text.argument);
         match called.call.kind(&called.arguments, index) {
-            etude_calls::Kind::Path => {
+            Kind::Path => {
                 text.bytes = match link.clone().flatten().filter(|_| index == 0) {
                     Some(link) => names.target(&link, &text.bytes),
                     None => names.name(&text.bytes),
                 };
             }
-            etude_calls::Kind::Name => {
+            Kind::Name => {
                 if let Some(hasher) = &mut names.hasher {
                     text.bytes = hasher.attribute(&text.bytes);
                 }
             }
             _ => {}
+        }
+    }
+}
+
+/// Processes that have gone to another directory, step by step: a replay makes their `chdir` too, so that names have to
+/// begin at its root.
+#[derive(Default)]
+struct Away {
+    /// Of threads that others have started.
+    process_of: HashMap<u32, u32>,
+    processes: HashSet<u32>,
+}
+
+impl Away {
+    /// Roots the names of a step where it has to be.
+    fn follow(&mut self, step: &mut Step) {
+        let process = *self.process_of.get(&step.thread).unwrap_or(&step.thread);
+        match &mut step.action {
+            Action::Start(other) => {
+                self.process_of.insert(*other, process);
+            }
+            Action::Fork(other) if self.processes.contains(&process) => {
+                self.processes.insert(*other);
+            }
+            Action::Call(called) => {
+                if self.processes.contains(&process) {
+                    root(called);
+                }
+                if matches!(called.call.name(), "chdir" | "fchdir") && called.result >= 0 {
+                    let home = called.texts.iter().any(|text| matches!(&*text.bytes, b"." | b"/"));
+                    if home {
+                        self.processes.remove(&process)
+                    } else {
+                        self.processes.insert(process)
+                    };
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What stands in a link is no name of the call's.
+fn root(called: &mut Called) {
+    let link = called.call.name().starts_with("symlink");
+    for text in &mut called.texts {
+        let index = usize::from(text.argument);
+        if called.call.kind(&called.arguments, index) == Kind::Path
+            && !(link && index == 0)
+            && !text.bytes.starts_with(b"/")
+        {
+            let name = if &*text.bytes == b"." { &b""[..] } else { &text.bytes };
+            text.bytes = [b"/", name].concat().into();
         }
     }
 }

@@ -3,7 +3,6 @@
 mod check;
 mod command;
 mod export;
-mod form;
 mod from_trace;
 mod hash;
 mod import;
@@ -11,7 +10,6 @@ mod model;
 mod names;
 pub mod ops;
 mod parse;
-mod playable;
 mod prepare;
 mod snapshot;
 mod text;
@@ -20,7 +18,7 @@ mod untouched;
 mod world;
 mod wrong;
 
-pub use check::check;
+pub use check::{MOST_MOVED, check};
 pub use command::{events, main};
 pub use export::{Exported, iolog};
 pub use from_trace::{Kept, Options, Report, from_trace};
@@ -29,7 +27,6 @@ pub use import::{Imported, import};
 pub use model::{Action, Called, Dropped, Needed, Script, Step, UNCOUNTED, UNKNOWN, What};
 pub use names::{Substitution, Why};
 pub use parse::{Parsed, parse};
-pub use playable::MOST_MOVED;
 pub use prepare::{
     PREPARED, Preparation, Prepared, Refused, Shared, main as prepare_main, planted_link, prepare,
     prepare_sharing, room_of,

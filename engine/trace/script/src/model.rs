@@ -68,6 +68,13 @@ pub struct Called {
     pub duration_ns: Option<u64>,
 }
 
+impl Called {
+    /// The text of an argument.
+    pub fn text(&self, argument: usize) -> Option<&[u8]> {
+        self.texts.iter().find(|text| usize::from(text.argument) == argument).map(|text| &text.bytes[..])
+    }
+}
+
 /// A result that is not known.
 pub const UNKNOWN: i64 = i64::MIN;
 

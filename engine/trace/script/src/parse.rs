@@ -1,23 +1,21 @@
 //! A script from its text (docs/howto/scripts.md).
 //!
-//! `cursor.rs` goes along a line, `step.rs` makes a step of one; here is what is found on each line.
+//! `line.rs` goes along a line and makes a step of one; here is what is found on each line.
 
-mod cursor;
-mod step;
+mod line;
 #[cfg(test)]
 mod tests;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use cursor::{Cursor, Fault};
 use etude_trace::{Policy, Scheduling, words};
+use line::{Cursor, Fault};
 
 use etude_calls::Call;
 
-use crate::check::Threads;
+use crate::check::{Place, Threads, playable};
 use crate::model::{Dropped, Needed, Script, What};
-use crate::playable::{Place, playable};
 use crate::text::{HEAD, one_line};
 use crate::wrong::Wrong;
 
@@ -115,7 +113,7 @@ impl Reading {
             self.parsed.script.dropped.push(dropped);
             return Ok(());
         }
-        let step = step::step(&mut cursor)?;
+        let step = line::step(&mut cursor)?;
         cursor.end()?;
         self.threads.step(&step).map_err(|what| Fault { at: begin, what })?;
         self.parsed.script.steps.push(step);

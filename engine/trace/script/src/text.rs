@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
+use etude_calls::{Call, Kind};
 use etude_terminal::steers;
 use etude_trace::{Scheduling, words};
 
-use crate::form::next_shown;
 use crate::model::{Action, Called, Dropped, Needed, Script, Step, What};
 
 /// The first line of each script.
@@ -18,11 +18,7 @@ const PIECE: usize = 1 << 16;
 pub fn write(script: &Script, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
     let mut text = format!("{HEAD}\n");
     for note in &script.notes {
-        // A line is a line.
-        let clean: String = note
-            .chars()
-            .map(|letter| if letter.is_control() || steers(letter) { ' ' } else { letter })
-            .collect();
+        let clean = one_line(note);
         text += if clean.is_empty() { "#" } else { "# " };
         text += &clean;
         text.push('\n');
@@ -148,4 +144,16 @@ fn call(out: &mut String, called: &Called) {
         words::seconds(out, ns);
         out.push('>');
     }
+}
+
+/// Whether an argument of this kind stands in a script: where data stand in memory does not.
+pub fn shown(kind: Kind) -> bool {
+    !matches!(kind, Kind::Buffer | Kind::Pointer | Kind::Iovec | Kind::Unused | Kind::Command)
+}
+
+/// The next argument from `index` on that a script has, given those before it.
+pub fn next_shown(call: Call, arguments: &[u64; 6], index: usize) -> Option<(usize, Kind)> {
+    (index..call.used(arguments))
+        .map(|index| (index, call.kind(arguments, index)))
+        .find(|(_, kind)| shown(*kind))
 }

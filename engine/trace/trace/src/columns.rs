@@ -14,8 +14,7 @@ use crate::event::Event;
 use crate::files::{FileColumns, Files};
 use crate::frame::Error;
 use crate::meta::{Footer, Header, Meta};
-use crate::order::Failed;
-use crate::reader::{Ending, Frame, Reader, chunks, notes};
+use crate::reader::{Ending, Failed, Frame, Reader, chunks, notes};
 use crate::window::Window;
 
 const MAGIC: &[u8; 8] = b"etudeevc";

@@ -7,8 +7,7 @@ use std::path::Path;
 
 use crate::event::Event;
 use crate::meta::Meta;
-use crate::order::{Failed, Ordered, in_order};
-use crate::reader::Ending;
+use crate::reader::{Ending, Failed, Ordered, in_order};
 use crate::words;
 
 /// Writes a line an event, in order of their beginnings:

@@ -6,8 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 pub use crate::chunk::MOST_EVENTS;
-use crate::chunk::{Encoder, MOST_TEXT};
-use crate::dictionary::Known;
+use crate::chunk::{Encoder, Known, MOST_TEXT};
 use crate::event::Event;
 use crate::frame::{self, CALLS, FILES, FOOTER, HEADER, Kind, META};
 use crate::meta::{Footer, Header, Meta};

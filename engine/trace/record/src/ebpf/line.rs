@@ -1,8 +1,8 @@
 //! What bpftrace prints (`script.rs`), line by line. bpftrace puts each into a JSON object; bytes of texts that are no
 //! UTF-8 are in it as they are, or, by bpftrace up to 0.20 or so, as `\uffffffe9`.
 
+use crate::kernel_counts::Counters;
 use crate::rewrite::remote::Pid;
-use crate::rewrite::rings::Counters;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,10 +10,10 @@ use crate::PROCESSOR;
 use crate::ebpf::line::{Line, What};
 use crate::ebpf::order::{Order, Said, Texts};
 use crate::ebpf::script::STRING;
+use crate::kernel_counts::Counters;
 use crate::queue::words;
 use crate::rewrite::ptrace_stops::RESTARTS;
 use crate::rewrite::remote::Pid;
-use crate::rewrite::rings::Counters;
 use crate::sink::{Compared, Summary, named};
 
 /// Events of one thread that are written together.

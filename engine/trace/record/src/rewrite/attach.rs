@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 
 use etude_trace::{Meta, Open};
 
+use crate::kernel_counts::Counters;
 use crate::rewrite::exec_start::FOLLOW;
 use crate::rewrite::remote::{Pid, ptrace, status_of};
-use crate::rewrite::rings::{Counters, Sink};
 use crate::rewrite::signals::{Next, Signals, poll};
 use crate::rewrite::tracer::Tracer;
 
 /// So long threads that have stopped wait for those that have not: one may be in a call that nothing interrupts.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-impl<S: Sink> Tracer<S> {
+impl Tracer {
     /// Traces a process and notes what it has open. Until that is done its threads stand still.
     ///
     /// # Errors
@@ -41,8 +41,8 @@ impl<S: Sink> Tracer<S> {
             seized.into_iter().for_each(|tid| self.seized(tid, pid));
         }
         let process = self.processes[&pid].id;
-        let at_ns = self.rings().sink.now_ns();
-        self.rings().sink.noted(Meta::Descriptors { process, open: opened(pid), at_ns });
+        let at_ns = self.rings().queue.now_ns();
+        self.rings().queue.meta(Meta::Descriptors { process, open: opened(pid), at_ns });
         held.into_iter().for_each(|(tid, status)| self.changed(tid, status));
         Ok(())
     }

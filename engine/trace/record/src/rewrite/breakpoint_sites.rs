@@ -10,13 +10,12 @@ use crate::rewrite::ptrace_stops;
 use crate::rewrite::remote::{Pid, ptrace};
 use crate::rewrite::remote_process::set_registers;
 use crate::rewrite::ring::Raw;
-use crate::rewrite::rings::Sink;
 use crate::rewrite::tracer::Tracer;
 
 const BREAKPOINT: u64 = 1;
 const SYSCALL: u64 = 2;
 
-impl<S: Sink> Tracer<S> {
+impl Tracer {
     fn breakpoints(&self, tid: Pid) -> Option<&Breakpoints> {
         let group = self.threads.get(&tid)?.group;
         self.processes.get(&group)?.image.as_ref().map(|image| &image.breakpoints)

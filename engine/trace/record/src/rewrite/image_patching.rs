@@ -13,10 +13,9 @@ use crate::rewrite::ptrace_stops::RESTARTS;
 use crate::rewrite::remote::{Memory, Pid, Status};
 use crate::rewrite::remote_process::{registers, set_registers};
 use crate::rewrite::ring::Raw;
-use crate::rewrite::rings::Sink;
 use crate::rewrite::tracer::{Thread, Tracer};
 
-impl<S: Sink> Tracer<S> {
+impl Tracer {
     /// Puts the hook into a program that has just been executed.
     ///
     /// # Errors
@@ -102,8 +101,10 @@ impl<S: Sink> Tracer<S> {
         let (id, found) = (process.id, image.catch_up(&memory, (tid, regs), &self.segment, &self.way));
         let mut rings = self.rings();
         match found {
-            Ok(found) => rings.sink.patched(id, found),
-            Err(error) => rings.sink.unrecorded(id, &format!("code that it mapped: {error}")),
+            Ok(found) => rings.queue.tell(move |file| file.patched(id, found)),
+            Err(error) => {
+                rings.queue.tell(move |file| file.unrecorded(id, format!("code that it mapped: {error}")))
+            }
         }
         Ok(true)
     }
@@ -118,7 +119,7 @@ impl<S: Sink> Tracer<S> {
         let id = thread.id;
         let left = thread.ring.map(|ring| self.segment.ring(ring).left());
         if let Some((from, until)) = thread.looked.take().zip(left).filter(|(from, until)| from < until) {
-            self.rings().sink.held(id, from, until);
+            self.rings().queue.tell(move |file| file.held(id, from, until));
         }
         if before {
             self.before_call(tid, HOOK, regs);
@@ -131,7 +132,7 @@ impl<S: Sink> Tracer<S> {
         if number >= URING.into() {
             self.before_call(tid, HOOK, &libc::user_regs_struct { rax: number, ..*regs });
         } else {
-            self.rings().sink.held(id, came, begun);
+            self.rings().queue.tell(move |file| file.held(id, came, begun));
         }
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         thread.looked = Some(ended);
@@ -157,7 +158,8 @@ impl<S: Sink> Tracer<S> {
         if RESTARTS.contains(&(regs.rax as i64))
             && let Some(call) = within()
         {
-            self.rings().sink.interrupted(*id, &call);
+            let id = *id;
+            self.rings().queue.tell(move |file| file.interrupted(id, &call));
         }
     }
 

@@ -3,15 +3,13 @@
 pub(crate) mod clock;
 pub(crate) mod preparation;
 pub(crate) mod remote;
-// Without a hook nobody writes to the rings, and each call goes to the sink at once.
+// Without a hook nobody writes to the rings, and each call goes to the queue at once.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) mod layout;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod maps;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) mod ring;
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub(crate) mod rings;
 
 mod attach;
 pub(crate) mod exec_start;

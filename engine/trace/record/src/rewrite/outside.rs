@@ -5,10 +5,9 @@ use std::io;
 use crate::rewrite::preparation::Patched;
 use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::Raw;
-use crate::rewrite::rings::Sink;
 use crate::rewrite::tracer::{Image, Tracer};
 
-impl<S: Sink> Tracer<S> {
+impl Tracer {
     pub fn make_ready(&mut self, _pid: Pid) -> io::Result<(Option<Image>, Vec<Patched>)> {
         Ok((None, Vec::new()))
     }

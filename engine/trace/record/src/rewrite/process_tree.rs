@@ -2,15 +2,15 @@
 
 use std::io;
 
+use crate::kernel_counts::Counters;
 use crate::rewrite::clock::ticks;
 use crate::rewrite::exec_start::pass_on_no_more;
 use crate::rewrite::method::Technique;
 use crate::rewrite::remote::{Pid, ptrace, status_of};
 use crate::rewrite::rights;
-use crate::rewrite::rings::{Counters, Sink};
 use crate::rewrite::tracer::{Early, Process, Thread, Tracer};
 
-impl<S: Sink> Tracer<S> {
+impl Tracer {
     /// A process has become another program.
     pub fn executed(&mut self, pid: Pid) -> io::Result<()> {
         let gone: Vec<Pid> =
@@ -20,7 +20,7 @@ impl<S: Sink> Tracer<S> {
             let told = self.queues.forgets(pid, ticks(self.way.clock));
             self.tell(tid, told);
             self.release(tid);
-            self.rings().sink.replaced(id);
+            self.rings().queue.tell(move |file| file.replaced(id));
         }
         self.add_thread(pid, pid);
         let made = self.make_ready(pid);
@@ -42,14 +42,14 @@ impl<S: Sink> Tracer<S> {
         }
         let without = rights::lost(pid, self.way.technique == Technique::Ptrace && !self.every_call);
         let mut rings = self.rings();
-        rings.sink.executed(id, pid);
+        rings.queue.executed(id, pid);
         if let Some(without) = without {
-            rings.sink.unrecorded(id, &without);
+            rings.queue.tell(move |file| file.unrecorded(id, without));
         }
         match found {
-            Ok(found) => rings.sink.patched(id, found),
-            Err(error) if by_stops => rings.sink.by_stops(id, &error.to_string()),
-            Err(error) => rings.sink.unrecorded(id, &error.to_string()),
+            Ok(found) => rings.queue.tell(move |file| file.patched(id, found)),
+            Err(error) if by_stops => rings.queue.tell(move |file| file.by_stops(id, error.to_string())),
+            Err(error) => rings.queue.tell(move |file| file.unrecorded(id, error.to_string())),
         }
         Ok(())
     }
@@ -143,7 +143,7 @@ impl<S: Sink> Tracer<S> {
             pass_on_no_more();
         }
         if let Some(process) = self.processes.remove(&tid) {
-            self.rings().sink.ended(process.id, status);
+            self.rings().queue.ended(process.id, status);
             self.ended = Some((tid, process));
         }
     }
@@ -160,7 +160,8 @@ impl<S: Sink> Tracer<S> {
     /// Says that something of its process is not recorded.
     pub fn lost(&mut self, tid: Pid, why: &str) {
         let id = self.process_of(tid).map_or(0, |process| process.id);
-        self.rings().sink.unrecorded(id, why);
+        let why = why.to_owned();
+        self.rings().queue.tell(move |file| file.unrecorded(id, why));
     }
 
     /// It makes no more calls that are recorded; its ring is for others.
@@ -177,7 +178,7 @@ impl<S: Sink> Tracer<S> {
         let id = self.next.0;
         self.next.0 += 1;
         let parent = parent.and_then(|parent| self.processes.get(&parent)).map(|process| process.id);
-        self.rings().sink.process(id, parent, pid);
+        self.rings().queue.process(id, parent, pid);
         self.processes.insert(pid, Process { id, image: None, by_stops: false });
     }
 
@@ -185,7 +186,7 @@ impl<S: Sink> Tracer<S> {
         let id = self.next.1;
         self.next.1 += 1;
         let process = self.processes.get(&group).map_or(0, |process| process.id);
-        self.rings().sink.thread(id, process, tid);
+        self.rings().queue.thread(id, process, tid);
         self.threads.insert(
             tid,
             Thread {

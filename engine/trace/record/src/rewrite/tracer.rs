@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use etude_trace::Meta;
 
+use crate::kernel_counts::{self, Counters};
+use crate::queue::{DRAIN_INTERVAL, Rings};
 use crate::rewrite::clock::ticks;
 use crate::rewrite::exec_start::{ignore_interrupts, pass_on_endings, start};
 #[cfg(target_arch = "x86_64")]
@@ -16,9 +18,7 @@ use crate::rewrite::ptrace_stops::{self, Begun};
 use crate::rewrite::queues::Queues;
 use crate::rewrite::remote::{Pid, ptrace};
 use crate::rewrite::ring::{Raw, Segment};
-use crate::rewrite::rings::{Counters, DRAIN_INTERVAL, Rings, Sink};
 use crate::rewrite::signals::{Next, Signals};
-use crate::scheduler;
 use crate::urgent::Urgency;
 
 /// No code is changed on this processor.
@@ -61,9 +61,9 @@ pub struct Early {
 }
 
 /// One recording. Who belongs to it: `process_tree.rs`; what is done to the code: `image_patching.rs`.
-pub struct Tracer<S> {
+pub struct Tracer {
     pub segment: Arc<Segment>,
-    rings: Arc<Mutex<Rings<S>>>,
+    rings: Arc<Mutex<Rings>>,
     pub way: Way,
     pub threads: HashMap<Pid, Thread>,
     pub processes: HashMap<Pid, Process>,
@@ -91,8 +91,8 @@ pub struct Ending {
     pub run_on: usize,
 }
 
-impl<S: Sink> Tracer<S> {
-    pub fn new(segment: Arc<Segment>, rings: Arc<Mutex<Rings<S>>>, way: Way) -> Tracer<S> {
+impl Tracer {
+    pub fn new(segment: Arc<Segment>, rings: Arc<Mutex<Rings>>, way: Way) -> Tracer {
         Tracer {
             segment,
             rings,
@@ -116,7 +116,7 @@ impl<S: Sink> Tracer<S> {
         self.processes.get(&self.threads.get(&tid)?.group)
     }
 
-    pub fn rings(&self) -> MutexGuard<'_, Rings<S>> {
+    pub fn rings(&self) -> MutexGuard<'_, Rings> {
         self.rings.lock().expect("no thread panics")
     }
 
@@ -163,7 +163,7 @@ impl<S: Sink> Tracer<S> {
 
     /// Something has become of a thread.
     pub fn changed(&mut self, pid: Pid, status: i32) {
-        while !self.rings().sink.room() {
+        while !self.rings().queue.room() {
             std::thread::sleep(DRAIN_INTERVAL);
         }
         self.see(pid);
@@ -185,7 +185,7 @@ impl<S: Sink> Tracer<S> {
             && let Some(stopped) = thread.stopped.take()
         {
             let (id, now) = (thread.id, ticks(self.way.clock));
-            self.rings().sink.held(id, stopped, now);
+            self.rings().queue.tell(move |file| file.held(id, stopped, now));
         }
         if self.leaving {
             ptrace(libc::PTRACE_INTERRUPT, pid, 0, 0)?; // every other stop takes an earlier one back
@@ -270,7 +270,7 @@ impl<S: Sink> Tracer<S> {
         let (id, group, requests) = (thread.id, thread.group, begun.requests.clone());
         let (call, again) = ptrace_stops::ended(tid, begun, now)?;
         if self.leaving && again {
-            self.rings().sink.interrupted(id, &call); // by us: it is made again when we are gone
+            self.rings().queue.tell(move |file| file.interrupted(id, &call)); // by us: it is made again when we are gone
         } else {
             let calls = self.queues.ended(group, tid, call, &requests);
             self.tell(tid, calls);
@@ -289,17 +289,17 @@ impl<S: Sink> Tracer<S> {
     pub fn note_run_delay(&self, tid: Pid) {
         let Some(Thread { id, .. }) = self.threads.get(&tid) else { return };
         let mut rings = self.rings();
-        let noted = scheduler::run_delay(*id, tid, || rings.sink.now_ns());
-        noted.into_iter().for_each(|meta| rings.sink.noted(meta));
+        let noted = kernel_counts::run_delay(*id, tid, || rings.queue.now_ns());
+        noted.into_iter().for_each(|meta| rings.queue.meta(meta));
     }
 
     /// Notes the scheduling class of the first process.
     pub fn note_class(&self, pid: Pid) {
         if let Some(Process { id, .. }) = self.processes.get(&pid)
             && pid == self.first
-            && let Some(class) = scheduler::class(pid)
+            && let Some(class) = kernel_counts::class(pid)
         {
-            self.rings().sink.noted(Meta::Scheduling { process: *id, class });
+            self.rings().queue.meta(Meta::Scheduling { process: *id, class });
         }
     }
 
@@ -314,6 +314,6 @@ impl<S: Sink> Tracer<S> {
         last.extend(self.queues.exits(group, tid, alone, ticks(self.way.clock)));
         let mut rings = self.rings();
         rings.tell(&self.segment, None, id, last);
-        rings.sink.counters(id, since);
+        rings.queue.tell(move |file| file.counters(id, since));
     }
 }

@@ -8,11 +8,10 @@ use etude_fsmodel::{
 };
 use etude_script::Called;
 
-use super::edges::Edge;
 use super::locks::Owner;
 use super::pipes::{End, Pipe};
 use super::sizes::Use;
-use super::waits::Point;
+use super::waits::{Edge, Point};
 use super::{Content, Opened, Order, Slot};
 
 impl Order {

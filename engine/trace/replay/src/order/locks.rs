@@ -4,8 +4,7 @@
 use etude_calls::{LockOwner, Range, RangeKind, RangeLock};
 use etude_script::Called;
 
-use super::edges::Edge;
-use super::waits::Point;
+use super::waits::{Edge, Point};
 use super::{Order, Slot};
 
 /// EWOULDBLOCK.

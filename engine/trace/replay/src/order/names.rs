@@ -9,8 +9,7 @@ use etude_script::Called;
 
 use super::Order;
 use super::descriptors::creates;
-use super::edges::Edge;
-use super::waits::Point;
+use super::waits::{Edge, Point};
 
 impl Order {
     /// Paths: whoever changes what stands at one waits for all that used it.

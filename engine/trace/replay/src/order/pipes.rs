@@ -4,8 +4,7 @@
 use etude_script::Called;
 
 use super::Order;
-use super::edges::Edge;
-use super::waits::Point;
+use super::waits::{Edge, Point};
 
 /// EPIPE.
 pub const BROKEN: i64 = -32;

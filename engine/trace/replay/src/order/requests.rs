@@ -1,11 +1,11 @@
-//! Requests that are done later: their data are in use until the program takes their completions.
+//! Requests that are done later, whose data are in use until the program takes their completions; and threads that wait until
+//! others wake them.
 
-use etude_calls::{Moves, Role};
+use etude_calls::{Futex, Moves, Role};
 use etude_script::Called;
 
 use super::Order;
-use super::edges::Edge;
-use super::waits::Point;
+use super::waits::{Edge, Point};
 
 /// A request that is under way.
 #[derive(Debug)]
@@ -42,6 +42,21 @@ impl Order {
                 }
             }
             Some(Role::Handover { .. }) | None => {}
+        }
+    }
+
+    /// Who was woken goes on behind whoever did that.
+    pub(super) fn futexes(&mut self, here: Point, process: u32, called: &Called) {
+        let owner = Futex::is_private(&called.arguments).then_some(process);
+        let word = (owner, called.arguments[0]);
+        match Futex::of(called.call, &called.arguments) {
+            Some(Futex::Wake) => drop(self.woken.insert(word, here)),
+            Some(Futex::Wait) => {
+                if let Some(by) = self.woken.get(&word).copied() {
+                    self.wait(here, by, Edge::Threads);
+                }
+            }
+            None => {}
         }
     }
 }

@@ -4,8 +4,7 @@ use etude_calls::Kind;
 use etude_fsmodel::{SizeChange, size_change};
 use etude_script::{Called, Needed, What};
 
-use super::edges::Edge;
-use super::waits::Point;
+use super::waits::{Edge, Point};
 use super::{Content, Order};
 
 /// How long a file is, and who changed or asked that. Those that make it longer need no order among themselves.

@@ -4,38 +4,15 @@
 use etude_calls::Kind;
 use etude_trace::Event;
 
-use super::ways::{By, Waits, plans};
-use super::{Made, Performer, answer, locks, same};
+use super::ways::By;
+use super::{Made, Performer, answer, same};
 use crate::clock::now_ns;
 
 const EAGAIN: i64 = -(libc::EAGAIN as i64);
 
 impl Performer {
-    /// Whether a call may have to wait in the kernel until another thread of the replay has done something.
-    pub fn may_wait(&self, event: &Event) -> bool {
-        let pipe =
-            |(kind, word): (&Kind, &u64)| *kind == Kind::Fd && self.process.table.is_pipe(*word as i64);
-        match plans()[usize::from(event.call.code()) - 1].waits {
-            Waits::Never => false,
-            Waits::Lock => locks::may_wait(event),
-            Waits::Connection => true,
-            _ => event.call.row().arguments.iter().zip(&event.arguments).any(pipe),
-        }
-    }
-
-    /// None where it is made as it was: no pipe, or too much of one.
-    pub(super) fn through_pipe(&mut self, event: &Event, waits: Waits) -> Option<Made> {
-        let (reads, by) = match waits {
-            Waits::Reads(by) => (true, by),
-            Waits::Writes(by) => (false, by),
-            _ => return None,
-        };
-        let made = self.streamed(event, reads, by);
-        // Of a socket that is not connected in the replay.
-        made.or_else(|| (by != By::File).then_some(Made::Skipped))
-    }
-
-    fn streamed(&mut self, event: &Event, reads: bool, by: By) -> Option<Made> {
+    /// None where it is no pipe, or too much of one.
+    pub(super) fn streamed(&mut self, event: &Event, reads: bool, by: By) -> Option<Made> {
         let recorded = event.arguments[0] as i64;
         let live = self.process.table.get(recorded).filter(|_| self.process.table.is_pipe(recorded))?;
         let moved_before = usize::try_from(event.result).unwrap_or(0);

@@ -7,7 +7,7 @@ use etude_calls::{Call, Kind, Processor, Role};
 use etude_trace::Event;
 
 use super::Performer;
-use super::locks::is_of_range;
+use super::locks::{is_of_range, may_wait};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
@@ -157,6 +157,18 @@ pub fn is_stream_pair(event: &Event) -> bool {
 }
 
 impl Performer {
+    /// Whether a call may have to wait in the kernel until another thread of the replay has done something.
+    pub fn may_wait(&self, event: &Event) -> bool {
+        let pipe =
+            |(kind, word): (&Kind, &u64)| *kind == Kind::Fd && self.process.table.is_pipe(*word as i64);
+        match plans()[usize::from(event.call.code()) - 1].waits {
+            Waits::Never => false,
+            Waits::Lock => may_wait(event),
+            Waits::Connection => true,
+            _ => event.call.row().arguments.iter().zip(&event.arguments).any(pipe),
+        }
+    }
+
     /// Whether an attribute is one that means nothing to the kernel.
     pub(super) fn is_users(&self, event: &Event) -> bool {
         let name = event.call.row().arguments.iter().position(|kind| *kind == Kind::Name);

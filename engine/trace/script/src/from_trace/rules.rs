@@ -3,7 +3,7 @@
 use etude_calls::{Call, Kind, Processor, Range, RangeLock};
 use etude_trace::Event;
 
-use crate::playable::exceeds;
+use crate::check::exceeds;
 
 /// Why a call can be none that was recorded, though a file holds it: files are not trusted.
 pub(crate) fn impossible(event: &Event) -> Option<&'static str> {

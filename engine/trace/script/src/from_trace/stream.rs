@@ -14,8 +14,8 @@ use etude_trace::{
     Ending, Event, Failed, Footer, Found, Frame, Header, Meta, Ordered, Reader, Scheduling, in_order,
 };
 
-use crate::from_trace::held::Held;
 use crate::from_trace::run_delay::Sample;
+use crate::from_trace::threads::Held;
 
 /// A beginning or an end of a process or a thread, as it is noted in a trace.
 #[derive(Clone, Debug)]

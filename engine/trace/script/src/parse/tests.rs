@@ -3,8 +3,8 @@ use etude_trace::Text;
 use proptest::prelude::*;
 
 use super::*;
-use crate::form::shown;
 use crate::model::{Action, Called, Dropped, Step};
+use crate::text::shown;
 use crate::{check, write};
 
 fn text(script: &Script) -> Vec<u8> {

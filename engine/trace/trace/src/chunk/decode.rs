@@ -5,11 +5,8 @@ use std::sync::Arc;
 use etude_calls::Call;
 use smallvec::SmallVec;
 
-use super::predict::Predictor;
-use super::{Head, LONGEST_TEXT, Places};
-use crate::dictionary::Dictionary;
+use super::{Dictionary, Head, LONGEST_TEXT, Places, Predictor, take, unzigzag};
 use crate::event::{Event, Text};
-use crate::varint::{take, unzigzag};
 
 /// Reads chunks; keeps what it needs for that.
 pub struct Decoder {

@@ -2,11 +2,8 @@
 
 use std::io;
 
-use super::predict::Predictor;
-use super::{Head, LONGEST_TEXT, MOST_EVENTS, Places};
-use crate::dictionary::Known;
+use super::{Head, Known, LONGEST_TEXT, MOST_EVENTS, Places, Predictor, put, zigzag};
 use crate::event::Event;
-use crate::varint::{put, zigzag};
 
 /// Makes chunks; keeps what it needs for that.
 pub struct Encoder {

@@ -6,7 +6,6 @@ use proptest::prelude::*;
 use smallvec::smallvec;
 
 use super::*;
-use crate::dictionary::{Dictionary, Known};
 use crate::event::{Event, Text};
 
 fn payload(events: &[Event]) -> Vec<u8> {
@@ -139,4 +138,31 @@ fn a_text_that_comes_again_is_written_once_and_shared() {
     let (_, found) = decode(&bytes).unwrap();
     assert_eq!(found, events);
     assert!(Arc::ptr_eq(&found[0].texts[0].bytes, &found[999].texts[0].bytes));
+}
+
+proptest! {
+    #[test]
+    fn a_number_is_read_as_it_was_written(value: u64, shift in 0..64) {
+        let (value, mut bytes) = (value >> shift, Vec::new());
+        put(&mut bytes, value);
+        let mut rest = &bytes[..];
+        prop_assert_eq!(take(&mut rest), Some(value));
+        prop_assert!(rest.is_empty());
+        for cut in 0..bytes.len() {
+            prop_assert_eq!(take(&mut &bytes[..cut]), None);
+        }
+    }
+
+    #[test]
+    fn a_difference_leads_back(from: u64, to: u64) {
+        prop_assert_eq!(unzigzag(from, zigzag(from, to)), to);
+    }
+}
+
+#[test]
+fn more_than_64_bits_are_no_number() {
+    assert_eq!(take(&mut &[0xff; 9][..]), None);
+    assert_eq!(take(&mut &[[0xff; 9].as_slice(), &[1]].concat()[..]), Some(u64::MAX));
+    assert_eq!(take(&mut &[[0xff; 9].as_slice(), &[2]].concat()[..]), None);
+    assert_eq!(take(&mut &[0xff; 11][..]), None);
 }

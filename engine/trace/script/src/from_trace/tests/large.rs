@@ -32,5 +32,5 @@ fn a_transfer_that_no_replay_makes_becomes_two_or_asks_for_less() {
         dropped,
         [("read", "result that no call can have"), ("writev", "transfer of more than 1 GiB")]
     );
-    crate::playable::playable(&script).unwrap();
+    crate::check::playable(&script).unwrap();
 }

@@ -1,10 +1,49 @@
-//! Scheduler counts of a thread (time on a CPU, time waiting for one), and its scheduling class.
+//! The kernel's counts of a thread: reads and writes, time on a CPU, time waiting for one; and its scheduling class.
 
 use etude_trace::{Meta, Policy, Scheduling};
 
 use crate::rewrite::remote::{Pid, read_text};
 
-/// Its counts so far, as a trace notes them; None where it is gone, or the kernel does not count (CONFIG_SCHED_INFO).
+/// Reads and writes of one thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    pub reads: u64,
+    pub writes: u64,
+    pub read_bytes: u64,
+    pub written_bytes: u64,
+}
+
+impl Counters {
+    /// Of one thread alone. Those of a whole process would hold what its reaped children did, too.
+    pub fn of(group: Pid, tid: Pid) -> Option<Counters> {
+        let text = read_text(&format!("/proc/{group}/task/{tid}/io")).ok()?;
+        let find = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        Some(Counters {
+            reads: find("syscr:")?,
+            writes: find("syscw:")?,
+            read_bytes: find("rchar:")?,
+            written_bytes: find("wchar:")?,
+        })
+    }
+
+    pub fn add(&mut self, other: &Counters) {
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.read_bytes += other.read_bytes;
+        self.written_bytes += other.written_bytes;
+    }
+
+    pub fn since(self, before: Counters) -> Counters {
+        Counters {
+            reads: self.reads - before.reads,
+            writes: self.writes - before.writes,
+            read_bytes: self.read_bytes - before.read_bytes,
+            written_bytes: self.written_bytes - before.written_bytes,
+        }
+    }
+}
+
+/// Scheduler counts of a thread so far, as a trace notes them; None where it is gone, or the kernel does not count (CONFIG_SCHED_INFO).
 pub fn run_delay(thread: u32, tid: Pid, now_ns: impl Fn() -> u64) -> Option<Meta> {
     let text = read_text(&format!("/proc/{tid}/schedstat")).ok()?;
     let mut numbers = text.split_ascii_whitespace().map(|word| word.parse().ok());

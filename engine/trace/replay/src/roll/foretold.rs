@@ -1,10 +1,33 @@
-//! Times of calls in a roll: what is usual for a call after another, and how far each is from that.
+//! Calls foretold, so that a roll says only where it is otherwise: times, by what is usual for a call after another; and
+//! what a read will ask for and get, by the sizes of files.
 
 use std::collections::HashMap;
 
-use etude_calls::Call;
+use etude_calls::{Call, Kind, Outcome};
+use etude_script::{Needed, What};
 use etude_trace::Event;
 use etude_trace::parts::{put, take, unzigzag, zigzag};
+
+/// What both sides of a roll know of a thread's calls so far.
+#[derive(Debug, Default)]
+pub struct Foretold {
+    clock: Clock,
+    open: Open,
+}
+
+impl Foretold {
+    /// From a call to how far it is from what was foretold.
+    pub fn tell(&mut self, event: &mut Event, rhythm: &Rhythm, sizes: &Sizes) {
+        self.clock.tell(event, rhythm);
+        self.open.tell(event, sizes);
+    }
+
+    /// Back again.
+    pub fn read(&mut self, event: &mut Event, rhythm: &Rhythm, sizes: &Sizes) {
+        self.clock.read(event, rhythm);
+        self.open.read(event, sizes);
+    }
+}
 
 /// How far a gap may be from the usual one to be told as that, ns; what is left out so is added to the next.
 const GAP: i64 = 1_000;
@@ -102,7 +125,7 @@ fn usual(times: &mut [i64], near: i64) -> i64 {
 
 /// Where a thread stands.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Clock {
+struct Clock {
     before: u16,
     end: u64,
     /// What was left out so far, ns: of gaps, and of durations.
@@ -113,7 +136,7 @@ pub struct Clock {
 
 impl Clock {
     /// From times in ns to how far they are from the usual ones.
-    pub fn tell(&mut self, event: &mut Event, rhythm: &Rhythm) {
+    fn tell(&mut self, event: &mut Event, rhythm: &Rhythm) {
         let usual = rhythm.usual((self.before, event.call.code()));
         let (gap, duration) = (short(event.start_ns.saturating_sub(self.end)), short(event.duration_ns));
         (self.before, self.end) = (event.call.code(), event.end_ns());
@@ -124,7 +147,7 @@ impl Clock {
     }
 
     /// Back again; the start is ns since the thread's, of what it computed and called.
-    pub fn read(&mut self, event: &mut Event, rhythm: &Rhythm) {
+    fn read(&mut self, event: &mut Event, rhythm: &Rhythm) {
         let usual = rhythm.usual((self.before, event.call.code()));
         let gap = unzigzag(0, event.start_ns.saturating_sub(self.told)) as i64;
         let duration = unzigzag(0, event.duration_ns) as i64;
@@ -147,4 +170,108 @@ fn told(time: i64, usual: i64, near: i64, kept: &mut i64) -> i64 {
 /// The time that is so many grid lines from the usual one.
 fn meant(lines: i64, usual: i64) -> i64 {
     lines.saturating_mul(GRID).saturating_add(usual).clamp(0, LONGEST)
+}
+
+/// Descriptors that are followed.
+const MOST: i64 = 1024;
+/// Flags that are all 0 where a file is opened to be read as it is.
+const CHANGES: u64 = (libc::O_ACCMODE | libc::O_TRUNC) as u64;
+
+/// By number of a name, from 1: how large the file is at the beginning.
+#[derive(Debug, Default)]
+pub struct Sizes(HashMap<u64, u64>);
+
+impl Sizes {
+    /// `names`: all of them, in order.
+    pub fn of<'a>(needed: &[Needed], names: impl Iterator<Item = &'a [u8]>) -> Sizes {
+        let size = |each: &Needed| match each.what {
+            What::File { bytes, .. } => Some(bytes),
+            _ => None,
+        };
+        let by_path: HashMap<&[u8], u64> =
+            needed.iter().filter_map(|each| Some((&each.path[..], size(each)?))).collect();
+        let found = (1..).zip(names).filter_map(|(number, name)| Some((number, *by_path.get(name)?)));
+        Sizes(found.collect())
+    }
+}
+
+/// What is left to be read of an open file.
+type Left = Option<u64>;
+
+/// The files that a thread has opened to be read. What else is done to them makes it wrong at worst, and then the roll
+/// says more: both sides compute the same.
+#[derive(Debug, Default)]
+struct Open(Vec<Left>);
+
+impl Open {
+    /// A read's size and result become how far they are from what was foretold.
+    fn tell(&mut self, event: &mut Event, sizes: &Sizes) {
+        let Some(place) = reads(event) else { return self.follow(event, sizes) };
+        let Some(left) = self.left(event) else { return };
+        let (asked, got) = (event.arguments[place], event.result);
+        let told = first_of_all(asked, *left);
+        event.arguments[place] = told;
+        event.result = (got as u64).wrapping_sub(asked.min(*left)).wrapping_add(told) as i64;
+        *left = left.saturating_sub(got.max(0) as u64);
+    }
+
+    /// Back again.
+    fn read(&mut self, event: &mut Event, sizes: &Sizes) {
+        let Some(place) = reads(event) else { return self.follow(event, sizes) };
+        let Some(left) = self.left(event) else { return };
+        let told = event.arguments[place];
+        let asked = back_in_place(told, *left);
+        let got = (event.result as u64).wrapping_sub(told).wrapping_add(asked.min(*left)) as i64;
+        (event.arguments[place], event.result) = (asked, got);
+        *left = left.saturating_sub(got.max(0) as u64);
+    }
+
+    fn left(&mut self, event: &Event) -> Option<&mut u64> {
+        self.0.get_mut(usize::try_from(event.arguments[0]).ok()?)?.as_mut()
+    }
+
+    /// Calls that open and close.
+    fn follow(&mut self, event: &Event, sizes: &Sizes) {
+        match event.call.name() {
+            "open" | "openat" if (0..MOST).contains(&event.result) => {
+                let path = usize::from(event.call.name() == "openat");
+                let reads = event.arguments[path + 1] & CHANGES == 0;
+                let size = sizes.0.get(&event.arguments[path]).copied().filter(|_| reads);
+                let place = event.result as usize;
+                self.0.resize(self.0.len().max(place + 1), None);
+                self.0[place] = size;
+            }
+            "close" => {
+                if let Some(left) = usize::try_from(event.arguments[0]).ok().and_then(|at| self.0.get_mut(at))
+                {
+                    *left = None;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Which argument says how much, of a read that moves a position.
+fn reads(event: &Event) -> Option<usize> {
+    let row = event.call.row();
+    let is = event.call.name() == "read" && row.outcome == Outcome::Bytes;
+    is.then(|| row.arguments.iter().position(|kind| *kind == Kind::Size)).flatten()
+}
+
+/// Numbers in another order: what was foretold is 0, and those below it make room.
+fn first_of_all(number: u64, foretold: u64) -> u64 {
+    match number {
+        _ if number == foretold => 0,
+        _ if number < foretold => number + 1,
+        _ => number,
+    }
+}
+
+fn back_in_place(told: u64, foretold: u64) -> u64 {
+    match told {
+        0 => foretold,
+        _ if told <= foretold => told - 1,
+        _ => told,
+    }
 }

@@ -1,5 +1,5 @@
-//! Asynchronous I/O: requests are handed over to io_uring or aio, and their completions taken later. Both are rows of the
-//! table, though no calls of their own.
+//! What waits for something that others do: requests, which are handed over to io_uring or aio and whose completions are
+//! taken later (both are rows of the table, though no calls of their own), and futexes, by which threads wait for each other.
 
 use crate::Call;
 
@@ -44,6 +44,36 @@ impl Call {
     /// Whether it is a request whose kind is not known.
     pub fn is_unknown_request(self) -> bool {
         matches!(self.name(), "sqe_other" | "iocb_other")
+    }
+}
+
+/// A call of futex(2), as a wait or a wake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Futex {
+    /// Waits until another thread wakes it, or ends.
+    Wait,
+    Wake,
+}
+
+impl Futex {
+    /// None where it is no such call, or does neither. Argument 1 is the operation.
+    pub fn of(call: Call, arguments: &[u64; 6]) -> Option<Futex> {
+        const FLAGS: u64 = 128 | 256;
+        if call.name() != "futex" {
+            return None;
+        }
+        match arguments[1] & !FLAGS {
+            // WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2
+            0 | 6 | 9 | 11 | 13 => Some(Futex::Wait),
+            // WAKE, REQUEUE, CMP_REQUEUE, WAKE_OP, UNLOCK_PI, WAKE_BITSET, CMP_REQUEUE_PI
+            1 | 3 | 4 | 5 | 7 | 10 | 12 => Some(Futex::Wake),
+            _ => None,
+        }
+    }
+
+    /// Whether only threads of one process use the word.
+    pub fn is_private(arguments: &[u64; 6]) -> bool {
+        arguments[1] & 128 != 0
     }
 }
 
