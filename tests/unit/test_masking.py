@@ -11,9 +11,9 @@ import pytest
 
 from etude.analysis.snapshot_differences import compare
 from etude.api import make_plan, run
+from etude.cluster.distributed.jobs import document_of
 from etude.cluster.distributed.part import new_part
-from etude.cluster.distributed.request import document_of
-from etude.cluster.pool.pool_config import PoolSpec
+from etude.cluster.pool.job import PoolSpec
 from etude.errors import CommandFailed, InputError, MachineRefuses
 from etude.experiment.plan import digest, plan_to_resume, to_document
 from etude.experiment.run import resume
