@@ -21,7 +21,7 @@ from etude.analysis.gate import parse_bound, read_predicate
 from etude.cli.getstats import main as getstats
 from etude.cli.main import main as etude
 from etude.cluster.pool.slurm import answers
-from etude.cluster.pool.slurm.hostlist import expand
+from etude.cluster.pool.slurm.answers import expand
 from etude.cluster.pool.spec import read_pool
 from etude.errors import EDITED, EtudeError
 from etude.experiment.sweep import parse_parameter

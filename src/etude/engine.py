@@ -82,7 +82,7 @@ class EngineLost(MachineRefuses):
 
 
 @dataclass(frozen=True)
-class Transport:
+class StartedEngine:
     """A started engine, maybe on another machine: the local process that leads to it, its two pipes, its name in
     messages, and why it ended, if known. Whoever started the process waits for it."""
 
@@ -101,7 +101,7 @@ class Engine:
         interrupts: Interrupts | None = None,
         program: str | None = None,
         *,
-        transport: Transport | None = None,
+        transport: StartedEngine | None = None,
         hello_within_s: float | None = None,
     ) -> None:
         """Start the engine, unless `transport` is a started one, and read its hello.
@@ -341,9 +341,9 @@ def _readable(descriptor: int, within_s: float) -> bool:
     return bool(poll.poll(max(0.0, within_s) * 1000))
 
 
-def _started(program: str) -> Transport:
+def _started(program: str) -> StartedEngine:
     try:
-        return Transport(*start([program, "serve"]), program)
+        return StartedEngine(*start([program, "serve"]), program)
     except OSError as error:
         advice = limit_reached(error.errno) or "reinstall Étude"
         raise MachineRefuses(f"{program}: cannot be run: {error.strerror}; {advice}") from None

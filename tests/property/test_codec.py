@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.cluster.pool.job import How, Job, JobEnd
-from etude.cluster.pool.job_status import JobStatus
+from etude.cluster.pool.job_files import JobStatus
 from etude.codec import decoded, parsed, plain
 from etude.errors import InputError
 from etude.experiment.plan import Plan, RuleSpec

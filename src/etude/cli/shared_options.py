@@ -15,7 +15,7 @@ from etude.errors import UsageError
 from etude.peak import LONGEST_BUDGET_S
 
 if TYPE_CHECKING:
-    from etude.cluster.pool.pool_config import PoolSpec
+    from etude.cluster.pool.job import PoolSpec
 
 UNDECIDED = 8
 """Exit code of a bound that the interval holds, with --undecided fail."""

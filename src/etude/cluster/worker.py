@@ -8,11 +8,11 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import FrameType
 
 from etude.cluster.distributed.part import TASK, Part, read_part
 from etude.errors import EtudeError, InputError
 from etude.escaping import escaped
+from etude.osutil.processes import EndedBySignal, ending_by_signals
 
 JOB_VARIABLE_PREFIXES = ("SLURM", "SBATCH", "ETUDE_JOB")
 """Prefixes of variables that a scheduler sets for a job."""
@@ -45,41 +45,39 @@ def _search(part: Part) -> None:
     measure(part)
 
 
+def _configuration(place: Path) -> None:
+    from etude.surface.worker import measure_configuration_of
+
+    measure_configuration_of(place)
+
+
 CELL = "cell.json"
 """File that describes a configuration of a surface."""
 KINDS: Mapping[str, Callable[[Part], None]] = {"blocks": _blocks, "tests": _tests, "search": _search}
 
 
 def run_part(place: Path) -> int:
-    """Measure the part; an error is written beside it, in one line. Returns the exit status."""
-    if not (place / TASK).exists() and (place / CELL).exists():
-        from etude.surface.worker import measure_on_node
-
-        return measure_on_node(place)
+    """Measure what the directory describes; the error of a part is written beside it, in one line. Returns the exit
+    status. A signal by which the scheduler ends the job first stops its processes."""
+    part = None
     try:
-        part = read_part(place)
+        with ending_by_signals():
+            if not (place / TASK).exists() and (place / CELL).exists():
+                _configuration(place)
+                return 0
+            part = read_part(place)
+            if (kind := part.task["kind"]) not in KINDS:
+                raise InputError(f"{place}: a part of kind {kind!r}; this Étude knows {', '.join(KINDS)}")
+            KINDS[kind](part)
+    except KeyboardInterrupt as error:
+        return 128 + (error.number if isinstance(error, EndedBySignal) else signal.SIGINT)
     except EtudeError as error:
-        print(escaped(f"etude: {error}"), file=sys.stderr)
-        return error.exit_code
-    try:
-        kind = part.task["kind"]
-        if kind not in KINDS:
-            raise InputError(f"{place}: a part of kind {kind!r}; this Étude knows {', '.join(KINDS)}")
-        KINDS[kind](part)
-    except KeyboardInterrupt:
-        return 128 + signal.SIGTERM
-    except EtudeError as error:
-        part.report_error(error)
+        if part is not None:
+            part.report_error(error)
         print(escaped(f"etude: {error}"), file=sys.stderr)
         return error.exit_code
     return 0
 
 
-def _end(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt when the scheduler ends the job, so that its processes are stopped first."""
-    raise KeyboardInterrupt
-
-
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _end)
     sys.exit(run_part(Path(sys.argv[1])))

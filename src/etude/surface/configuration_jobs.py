@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.cluster.pool.job import Job, JobEnd, worker_command
-from etude.cluster.pool.job_status import RECORD
+from etude.cluster.pool.job_files import RECORD
 from etude.codec import plain, read
 from etude.errors import InputError
 from etude.experiment.session import utc_now

@@ -234,6 +234,7 @@ class _DistributedMap:
         display: DistributedDisplay,
     ) -> None:
         self.kept, self.cells, self.budget, self.display = kept, configurations, budget, display
+        self.journal = pool.journal
         restore_learned_state(kept, configurations)
         lost = {
             configuration: self._losses(configuration)
@@ -255,8 +256,16 @@ class _DistributedMap:
         return self.why
 
     def _losses(self, configuration: Configuration) -> Losses:
+        """Lost attempts since the last completed one. Their nodes are named by the pool: a node's own record has its
+        host name, which can be another."""
         lines = [line for line in self.kept.losses(configuration) if line.lost in RETRYABLE]
-        return Losses(len(lines), frozenset(line.host for line in lines if line.lost == "node-lost"))
+        name, count = (
+            self.kept.definition.space.name(configuration),
+            sum(line.lost == "node-lost" for line in lines),
+        )
+        ends = [each.ended for each in self.journal.jobs if each.what == name and each.ended is not None]
+        nodes = [end.nodes[:1] for end in ends if end.how == "node-lost"]
+        return Losses(len(lines), frozenset().union(*nodes[len(nodes) - count :]))
 
     def _adopted(self, job: Job) -> _Attempt:
         visit = read_request(job.place).visit

@@ -7,18 +7,16 @@ another machine is not resumed: it restarts in its own directory.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from etude.errors import EtudeError, InputError
-from etude.escaping import escaped
+from etude.errors import InputError
 from etude.experiment.remote_engine import VARIABLE
 from etude.machine.boot.record import boot_id
 from etude.machine.resources.resource import Resource, undo_left
-from etude.osutil.processes import EndedBySignal, ending_by_signals, one_thread
+from etude.osutil.processes import one_thread
 from etude.surface import configuration_jobs
 from etude.surface.configuration_jobs import NODE, NodeRequest, read_attempt
 from etude.surface.factors import Space
@@ -27,23 +25,10 @@ from etude.surface.response import RESOURCES, UNMEASURABLE, Response, failed_sam
 from etude.surface.spec import read_spec
 
 
-def measure_on_node(place: Path) -> int:
-    """Measure the configuration of a job's directory; returns the exit status, which is 0 also for a failed
-    configuration, since that is a result too."""
+def measure_configuration_of(place: Path) -> None:
+    """Measure the configuration of a job's directory, and write its sample, also of a failed configuration, since that
+    is a result too. Raises EtudeError if not even a failed sample can be written."""
     one_thread()
-    try:
-        with ending_by_signals():
-            _measure(place)
-    except EtudeError as error:
-        print(escaped(f"etude: {error}"), file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt as error:
-        return 128 + (error.number if isinstance(error, EndedBySignal) else 2)
-    return 0
-
-
-def _measure(place: Path) -> None:
-    """Measure, and write the sample. Raises EtudeError if not even a failed sample can be written."""
     todo = configuration_jobs.read_request(place)
     if (place / configuration_jobs.SAMPLE).exists():
         return  # the controller had not seen its end

@@ -19,10 +19,10 @@ from pathlib import Path
 
 import pytest
 
-from etude.cluster.pool.engine_only_pool import _HOLD as HOLD
-from etude.cluster.pool.engine_only_pool import PREFIX
+from etude.cluster.pool.staging import HOLD
 from etude.experiment.plan import _digest
 from etude.iolab import lab as lab_module
+from etude.machine.remote.link import PREFIX
 from support.real import ETUDE, one_line
 
 pytestmark = [pytest.mark.serial, pytest.mark.needs_root]

@@ -7,9 +7,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from etude.cluster.pool.engine_only_pool import EngineOnlyPool
 from etude.cluster.pool.slurm import pool as slurm_pool
-from etude.cluster.pool.staged_pool import StagedPool
+from etude.cluster.pool.staging import EngineStaging, ResultStaging
 from support.places import ROOT
 from support.slurm_cluster import Cluster
 
@@ -32,8 +31,8 @@ def use(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PATH", "SLURM_CONF"):
         monkeypatch.setenv(name, cluster.environment[name])
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
-    monkeypatch.setattr(EngineOnlyPool, "look_s", 0.1)
-    monkeypatch.setattr(StagedPool, "look_s", 0.1)
+    monkeypatch.setattr(EngineStaging, "look_s", 0.1)
+    monkeypatch.setattr(ResultStaging, "look_s", 0.1)
     monkeypatch.setattr(slurm_pool, "QUEUE_S", 0.2)
 
 

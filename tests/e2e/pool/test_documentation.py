@@ -12,8 +12,8 @@ from typing import get_args
 import pytest
 
 from etude.cluster.pool.job import How
+from etude.cluster.pool.journal import HEADER
 from etude.cluster.pool.spec import KEYS
-from etude.cluster.pool.timeline import HEADER
 from support.places import DOCS
 from support.real import called
 from support.slurm_cluster import Cluster, needs_slurm

@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 
 from etude.cluster.pool.job import RETRYABLE, Job, JobEnd, Pool
-from etude.cluster.pool.journal import Journal, JournaledPool
+from etude.cluster.pool.journal import Journal, JournaledPool, timeline
 from etude.cluster.pool.slurm import commands
 from etude.cluster.pool.slurm import pool as slurm_pool
 from etude.cluster.pool.spec import open_pool, read_pool
-from etude.cluster.pool.timeline import timeline
 from etude.errors import MachineRefuses
 from etude.osutil.commands import Done
 from support.slurm_cluster import Cluster, needs_slurm, wait_until

@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from etude.cli.shared_options import add_pool, pool_of
-from etude.cluster.pool.pool_config import PoolSpec
+from etude.cluster.pool.job import PoolSpec
 from etude.errors import UsageError
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from etude.cli.measure import pool_run
-from etude.cluster.distributed.request import document_of
-from etude.cluster.pool.pool_config import PoolSpec
+from etude.cluster.distributed.jobs import document_of
+from etude.cluster.pool.job import PoolSpec
 from etude.experiment.monitoring import Monitoring
 from etude.results.writer import write_experiment
 from etude.script.run import ScriptOptions, plan_of, read_script

@@ -15,14 +15,14 @@ import pytest
 
 from etude.cli.measure.again import repeat_experiment
 from etude.cli.verb_parsers import verb_parser
-from etude.cluster.distributed.request import stored_request
+from etude.cluster.distributed.jobs import stored_request
 from etude.cluster.pool.slurm.commands import Slurm
-from etude.cluster.pool.staged_pool import run_with_input
 from etude.errors import EtudeError, InputError
 from etude.experiment.plan import plan_to_resume
 from etude.machine.boot import unit
 from etude.machine.remote.hosts import Entry
-from etude.machine.remote.link import Link, slurm
+from etude.machine.remote.link import Link
+from etude.machine.remote.transport import Srun, run
 from etude.machine.resources import ledger
 from etude.osutil.trust import (
     check_directory_for_root,
@@ -253,8 +253,8 @@ def test_tools_are_not_looked_for_where_others_may_put_them(
     [
         ("git", lambda place: commit_of(str(place))),
         ("squeue", lambda place: Slurm().queue()),
-        ("srun", lambda place: run_with_input(["srun", "true"], b"")),
-        ("scontrol", lambda place: slurm(["scontrol", "ping"])),
+        ("srun", lambda place: run(Srun("1", "n"), Srun("1", "n").command("true"), within_s=60)),
+        ("scontrol", lambda place: Slurm().ask(["scontrol", "ping"])),
         ("ssh", lambda place: Link(Entry("h", "host", options=("ProxyCommand=false",)))),
         ("etude-engine", lambda place: os.spawnl(os.P_WAIT, engine_path(), "etude-engine", "--version")),
     ],

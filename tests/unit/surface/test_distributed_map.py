@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -105,6 +106,28 @@ def test_a_cell_is_not_given_to_the_node_that_was_lost_under_it(tmp_path: Path) 
     mapped_over(tmp_path, nodes)
     again = next(job for job in nodes.jobs if job.place.name == "attempt-2")
     assert again.avoid == {"node001"}
+
+
+class Renamed(Nodes):
+    """Nodes whose host names are not their names in the pool."""
+
+    def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
+        told = super().ended(timeout_s)
+        for each in told:
+            path = self.jobs[int(each.id) - 1].place / "node.json"
+            path.write_text(json.dumps({"host": f"{each.nodes[0]}.example", "boot_id": "b"}))
+        return told
+
+
+def test_a_later_session_avoids_the_node_that_was_lost_by_its_name_in_the_pool(tmp_path: Path) -> None:
+    nodes = Renamed(3, ends=lambda cell, node: "node-lost" if node == "node002" else None)
+    mapped_over(tmp_path, nodes, means=MapBudget({}, left_s=lambda: 300.0 if not nodes.clock_s() else 0.0))
+    (lost,) = (line for line in MapStore(tmp_path).attempts() if line.lost)
+    assert lost.host == "node002.example"
+    nodes = Renamed(3)
+    mapped_over(tmp_path, nodes)
+    again = next(job for job in nodes.jobs if job.place.name == "attempt-2")
+    assert again.avoid == {"node002"}
 
 
 def test_a_cell_that_loses_three_nodes_has_failed(tmp_path: Path) -> None:

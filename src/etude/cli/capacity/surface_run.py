@@ -13,10 +13,9 @@ from typing import Any
 from etude.cli.capacity.peak_run import place_of, resumed_by_same_command, say_lost
 from etude.cli.capacity.show_results import show_map
 from etude.cli.shared_options import pool_of
-from etude.cluster.pool.journal import FILE, Journal, JournaledPool
-from etude.cluster.pool.pool_config import PoolSpec
+from etude.cluster.pool.job import PoolSpec
+from etude.cluster.pool.journal import FILE, Journal, JournaledPool, timeline
 from etude.cluster.pool.spec import open_pool
-from etude.cluster.pool.timeline import timeline
 from etude.errors import InputError, UsageError
 from etude.experiment.session import new_directory
 from etude.osutil.processes import ending_by_signals, naming_results

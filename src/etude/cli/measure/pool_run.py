@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from etude.cluster.distributed.blocks import Blocks
-from etude.cluster.distributed.jobs import Jobs
-from etude.cluster.distributed.request import document_of, is_complete, stored_request
-from etude.cluster.pool.journal import FILE
-from etude.cluster.pool.pool_config import PoolSpec
+from etude.cluster.distributed.jobs import Jobs, document_of, is_complete, stored_request
+from etude.cluster.pool.job import PoolSpec
+from etude.cluster.pool.journal import FILE, timeline
 from etude.cluster.pool.spec import open_pool
-from etude.cluster.pool.timeline import timeline
 from etude.errors import EtudeError, InputError, MachineRefuses, UsageError
 from etude.experiment import monitoring
 from etude.experiment.plan import Plan, check_resumes, digest, from_document, to_document

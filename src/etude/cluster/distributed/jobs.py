@@ -1,19 +1,25 @@
-"""The jobs of one experiment: each measures a part, and its results stay in the part's directory."""
+"""The jobs of one experiment: each measures a part, and its results stay in the part's directory; the experiment's
+request, which is its experiment.json before anything was measured."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from etude.cluster.distributed.part import Part, job_of, new_part, parts_of, read_part
 from etude.cluster.job_loop import EndedJob, JobLoop
-from etude.cluster.pool.job import MAX_ATTEMPTS, NODE_UNSUITABLE, RETRYABLE, Pool
-from etude.cluster.pool.job_status import OUTPUT
+from etude.cluster.pool.job import MAX_ATTEMPTS, NODE_UNSUITABLE, RETRYABLE, Pool, PoolSpec
+from etude.cluster.pool.job_files import OUTPUT
 from etude.cluster.pool.journal import Journal, JournaledPool
 from etude.cluster.pool.slurm.commands import SlurmUnreachable
-from etude.errors import EtudeError, MachineRefuses
+from etude.errors import EDITED, EtudeError, InputError, MachineRefuses
+from etude.experiment import monitoring
+from etude.experiment.monitoring import Monitoring
+from etude.masking import Mask
+from etude.results.reader import read_trusted_experiment
 
 Say = Callable[[str], None]
 Judge = Callable[[EndedJob[Part], EtudeError | None], EtudeError | None]
@@ -108,3 +114,50 @@ def error_of(ended: EndedJob[Part]) -> EtudeError | None:
     output = part.place / OUTPUT
     said = f": {output}" if output.exists() else ""
     return MachineRefuses(f"{where}: {end.how}{status}: {end.why or 'see its output'}{said}")
+
+
+def document_of(
+    verb: str,
+    name: str,
+    plan: Mapping[str, Any],
+    digest: str,
+    spec: PoolSpec,
+    command_line: Sequence[str] = (),
+    monitor: Monitoring | None = None,
+) -> dict[str, Any]:
+    """Members of experiment.json; those of machines and sessions come with the parts."""
+    return {
+        "name": name,
+        "verb": verb,
+        "command_line": Mask(plan.get("masks", ())).words(command_line),
+        "digest": digest,
+        "plan": dict(plan),
+        "monitor": monitoring.to_document(monitor),
+        "pool": {**asdict(spec), "ended": None, "decisions": []},
+    }
+
+
+def stored_request(directory: Path) -> tuple[dict[str, Any], PoolSpec] | None:
+    """The stored request of an existing experiment, and its pool; None if it was started without a pool.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    found = read_trusted_experiment(directory)
+    pool = found.get("pool")
+    if pool is None:
+        return None
+    try:
+        members = {name: text for name, text in pool.items() if name not in ("ended", "decisions")}
+        spec = PoolSpec(**members)
+        names = ("name", "verb", "command_line", "digest", "plan", "monitor", "pool")
+        return {name: found[name] for name in names}, spec
+    except EDITED as error:
+        raise InputError(
+            f"{directory}/experiment.json: its pool cannot be read ({error}); was it edited?"
+        ) from None
+
+
+def is_complete(document: Mapping[str, Any]) -> bool:
+    """True if every part has ended."""
+    return str(document["pool"]["ended"]) == "complete"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from etude.machine.remote.link import RunCommand, slurm, srun
+from etude.cluster.pool.slurm.commands import Slurm
+from etude.machine.remote.transport import Srun
 
 PLACE_VARIABLE = "ETUDE_SYSTEM_PLACE"
 """Environment variable of all processes that `Node.line` starts: their directory."""
@@ -42,15 +43,17 @@ class Node:
         """
         marked = ["env", "-u", "ETUDE_PEAK_PLACE", f"{PLACE_VARIABLE}={place}", "/bin/sh", "-c"]
         words = [*marked, _HOLD, "sh", command] if hold else [*marked, command]
-        return "exec " + shlex.join([*srun(self.job, self.name), f"--chdir={place}", *words])
+        return "exec " + shlex.join([*Srun(self.job, self.name, str(place)).words, *words])
 
     def sweep(self, place: Path, grace_s: float) -> str:
         """A command line that ends all remaining processes that lines for `place` have started on the node."""
         words = ["/bin/sh", "-c", _SWEEP, "sh", f"{PLACE_VARIABLE}={place}", str(round(grace_s * 10))]
-        return "exec " + shlex.join([*srun(self.job, self.name), "--chdir=/", *words])
+        return "exec " + shlex.join([*Srun(self.job, self.name).words, *words])
 
 
-def other_node(environment: Mapping[str, str] | None = None, ask: RunCommand | None = None) -> Node | None:
+def other_node(
+    environment: Mapping[str, str] | None = None, ask: Callable[[Sequence[str]], str] | None = None
+) -> Node | None:
     """The second node of the allocation that this process runs in; None if there is no second one.
 
     Raises:
@@ -60,7 +63,7 @@ def other_node(environment: Mapping[str, str] | None = None, ask: RunCommand | N
     job, nodes = around.get("SLURM_JOB_ID", ""), around.get("SLURM_JOB_NODELIST", "")
     if not job or not nodes or around.get("SLURM_JOB_NUM_NODES", "1") == "1":
         return None
-    asked = ask or slurm
+    asked = ask or Slurm().ask
     here = around.get("SLURMD_NODENAME", "")
     names = asked(["scontrol", "show", "hostnames", nodes]).split()
     others = [name for name in names if name != (here or names[0])]

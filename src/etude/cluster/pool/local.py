@@ -17,16 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.cluster.pool.job import How, Job, JobEnd
-from etude.cluster.pool.job_status import (
+from etude.cluster.pool.job_files import (
     REFUSALS,
     SCRIPT,
     SIGTERM_STATUS,
+    Checks,
+    StagedJob,
     end_from_status,
     read_end,
     read_start,
+    stage_job,
+    staged_job,
 )
-from etude.cluster.pool.shell import Checks
-from etude.cluster.pool.staging import StagedJob, stage_job, staged_job
 from etude.errors import MachineRefuses
 from etude.osutil.files import lock_holder, named_process, try_lock
 

@@ -9,13 +9,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn, get_args
 
-from etude.cluster.pool.engine_only_pool import EngineOnlyPool
-from etude.cluster.pool.job import Pool
+from etude.cluster.pool.held_pool import HeldPool
+from etude.cluster.pool.job import FileAccess, Kind, Pool, PoolSpec
 from etude.cluster.pool.local import LocalPool
-from etude.cluster.pool.pool_config import FileAccess, Kind, PoolSpec
-from etude.cluster.pool.slurm.hostlist import expand
+from etude.cluster.pool.slurm.answers import expand
 from etude.cluster.pool.slurm.pool import SlurmPool
-from etude.cluster.pool.staged_pool import StagedPool
+from etude.cluster.pool.staging import EngineStaging, ResultStaging
 from etude.errors import UsageError
 from etude.toml_config import document
 from etude.units.parsing import QuantityError, duration
@@ -59,11 +58,15 @@ def read_pool(text: str) -> PoolSpec:
 def open_pool(spec: PoolSpec, base: Path, say: Callable[[str], None] = lambda line: None) -> Iterator[Pool]:
     """The pool, until the block ends. Results are below the directory `base`; `say` receives a line while it waits.
     Raises MachineRefuses if it cannot be opened."""
-    pool: Pool = LocalPool(say=say) if spec.kind == "local" else SlurmPool(spec)
-    if spec.etude == "copied":
-        pool = EngineOnlyPool(pool)  # results are written here
+    pool: Pool
+    if spec.kind == "local":
+        pool = LocalPool(say=say)
+    elif spec.etude == "copied":
+        pool = HeldPool(SlurmPool(spec), EngineStaging)  # results are written here
     elif spec.results == "copied":
-        pool = StagedPool(pool)
+        pool = HeldPool(SlurmPool(spec), ResultStaging)
+    else:
+        pool = SlurmPool(spec)
     try:
         yield pool
     finally:

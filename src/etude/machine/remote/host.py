@@ -19,15 +19,9 @@ from etude.engine import Engine, EngineLost, Interrupts
 from etude.errors import MachineRefuses
 from etude.machine import snapshot
 from etude.machine.remote.hosts import Entry
-from etude.machine.remote.link import (
-    SLACK_S,
-    TRANSFER_BYTES_PER_S,
-    Facts,
-    Link,
-    StepLink,
-    connect_with_retries,
-)
+from etude.machine.remote.link import SLACK_S, TRANSFER_BYTES_PER_S, Facts, Link, connect_with_retries
 from etude.machine.remote.synchronized_start import Offset, measure_offset
+from etude.machine.remote.transport import Srun
 from etude.machine.snapshot.software import SYSCTLS
 from etude.osutil.files import scratch_directory
 from etude.program import engine_path
@@ -152,12 +146,8 @@ class Host:
         Raises:
             MachineRefuses: it cannot be copied.
         """
-        link = self._connected()
-        link.copy(
-            [os.path.abspath(source)],
-            link.remote_path(target),
-            within_s=_transfer_s(_size(Path(source)), self.entry),
-        )
+        within_s = _transfer_s(_size(Path(source)), self.entry)
+        self._connected().copy(os.path.abspath(source), target, back=False, within_s=within_s)
 
     def copy_from_host(self, source: str, target: Path) -> None:
         """Copy a file or directory of the host here; a relative source is in our directory there.
@@ -169,9 +159,8 @@ class Host:
         there = shlex.quote(os.path.join(link.facts.directory, source))
         size = link.run(f"du -sk -- {there} | cut -f 1").strip()
         kib = int(size) if size.isdigit() else 0
-        link.copy(
-            [link.remote_path(source)], os.path.abspath(target), within_s=_transfer_s(kib * 1024, self.entry)
-        )
+        within_s = _transfer_s(kib * 1024, self.entry)
+        link.copy(source, os.path.abspath(target), back=True, within_s=within_s)
 
     def take(self, names: list[str]) -> list[bytes | None]:
         """Contents of files of our directory there, which are then removed; None for missing ones.
@@ -239,7 +228,7 @@ class Host:
 def node_of(job: str, name: str, interrupts: Interrupts | None = None, directory: str = "/tmp") -> Host:
     """A node of a running job as a host; the engine is copied into `directory`."""
     entry = Entry(name, name, directory=directory)
-    return Host(entry, interrupts, partial(StepLink, job=job))
+    return Host(entry, interrupts, partial(Link, transport=Srun(job, name)))
 
 
 def _check(facts: Facts, entry: Entry) -> None:

@@ -1,4 +1,4 @@
-"""The connection to one host, with a keeper at its other end: one ssh connection for all commands, or job steps."""
+"""The connection to one host, with a keeper at its other end, over any transport."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from etude.engine import Transport, start
+from etude.engine import StartedEngine, start
 from etude.errors import MachineRefuses
 from etude.machine.remote.hosts import Entry
-from etude.osutil.commands import run_to_end
+from etude.machine.remote.transport import Ssh, Transport, cannot_be_run, run
 from etude.osutil.files import scratch_directory
 from etude.osutil.trust import tool_words
 
@@ -92,13 +92,10 @@ rm -f "$2"
 
 
 class Link:
-    """An open connection, by ssh. Closing it removes our files there."""
+    """An open connection. Closing it removes our files there."""
 
-    package = "openssh-client"
-    """Debian package of its program."""
-
-    def __init__(self, entry: Entry) -> None:
-        """Connect.
+    def __init__(self, entry: Entry, transport: Transport | None = None) -> None:
+        """Connect, by ssh unless another `transport` is given.
 
         Raises:
             MachineRefuses: not possible, with the reason in one line, in bounded time.
@@ -112,14 +109,13 @@ class Link:
         self._errors = os.open(
             self._private / "said", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
         )
-        words = self._main(keeper_command(entry.directory))
+        self._transport = transport or Ssh(entry, self._private / "c")
+        words = self._transport.command(keeper_command(entry.directory), first=True)
         try:
             self._pid, self._requests, self._answers = start(tool_words(words), self._errors)
         except OSError as error:
             self._tidy()
-            raise MachineRefuses(
-                f"{words[0]}: cannot be run: {error.strerror}; install {self.package}"
-            ) from None
+            raise cannot_be_run(self._transport, words[0], error) from None
         try:
             self.facts: Facts = parse_facts(self._greeting())
         except ValueError as error:
@@ -131,13 +127,13 @@ class Link:
 
     # --- commands on the host ------------------------------------------------------------------------
 
-    def serve(self, program: str) -> Transport:
+    def serve(self, program: str) -> StartedEngine:
         """Start an engine there, in our directory."""
         there = shlex.quote(self.facts.directory)
-        words = self._session(f"cd {there} && exec {shlex.quote(program)} serve")
+        words = self._transport.command(f"cd {there} && exec {shlex.quote(program)} serve")
         pid, requests, answers = start(tool_words(words), self._errors)
         self._sessions.append(pid)
-        return Transport(pid, requests, answers, self.entry.shown, self.why)
+        return StartedEngine(pid, requests, answers, self.entry.shown, self.why)
 
     def run(self, line: str, *, data: Path | None = None, within_s: float | None = None) -> bytes:
         """Output of a shell line there; `data` is its standard input.
@@ -147,7 +143,8 @@ class Link:
         """
         within_s = within_s or self.entry.connect_timeout_s + SLACK_S
         with open(data or os.devnull, "rb") as file:
-            return self._done(self._session(line), within_s, file.fileno())
+            words = self._transport.command(line)
+            return run(self._transport, words, given=file.fileno(), within_s=within_s)
 
     def follow(self, pipe: str) -> subprocess.Popen[bytes]:
         """Make a named pipe in our directory there; the process prints an empty line once it exists, then what is
@@ -157,7 +154,7 @@ class Link:
             MachineRefuses: the program of the connection cannot be run.
         """
         words = ["/bin/sh", "-c", _FOLLOW, "follow", self.facts.directory, pipe]
-        session = self._session(f"exec {shlex.join(words)}")
+        session = self._transport.command(f"exec {shlex.join(words)}")
         try:
             return subprocess.Popen(
                 tool_words(session),
@@ -167,25 +164,17 @@ class Link:
                 process_group=0,
             )
         except OSError as error:
-            raise MachineRefuses(
-                f"{session[0]}: cannot be run: {error.strerror}; install {self.package}"
-            ) from None
+            raise cannot_be_run(self._transport, session[0], error) from None
 
-    def copy(self, sources: Sequence[str], target: str, *, within_s: float) -> None:
-        """Copy by scp: one of both sides consists of paths of the host, as `remote_path` returns them.
+    def copy(self, source: str, target: str, *, back: bool, within_s: float) -> None:
+        """Copy a file or directory to the host, or `back`. A relative path of the host is in our directory there.
 
         Raises:
             MachineRefuses: it fails, or takes longer than `within_s`, s.
         """
-        words = ["scp", "-r", "-p", "-q", *self._options("ControlMaster=no", "ProxyCommand=false")]
-        port = ["-P", str(self.entry.port)] if self.entry.port else []
-        self._done([*words, *port, "--", *sources, target], within_s)
-
-    def remote_path(self, path: str) -> str:
-        """A path of the host for scp; a relative one is in our directory there."""
-        user = f"{self.entry.user}@" if self.entry.user else ""
-        address = f"[{self.entry.address}]" if ":" in self.entry.address else self.entry.address
-        return f"{user}{address}:{os.path.join(self.facts.directory, path)}"
+        there = os.path.join(self.facts.directory, source if back else target)
+        paths = (there, target) if back else (source, there)
+        run(self._transport, self._transport.copying(*paths, back=back), within_s=within_s)
 
     # --- the connection ------------------------------------------------------------------------------
 
@@ -244,62 +233,6 @@ class Link:
                 _wait(self._pid, time.monotonic() + END_S)
                 raise HostUnreachable(self.entry, self.why())
         return said.decode("utf-8", "replace").splitlines()
-
-    def _done(self, words: Sequence[str], within_s: float, given: bytes | int = b"") -> bytes:
-        try:
-            done = run_to_end(tool_words(words), given=given, patience_s=within_s, apart=True)
-        except subprocess.TimeoutExpired:
-            raise MachineRefuses(f"{self.entry.shown}: {words[0]} took longer than {within_s:g} s") from None
-        except OSError as error:
-            raise MachineRefuses(
-                f"{words[0]}: cannot be run: {error.strerror}; install {self.package}"
-            ) from None
-        if done.status:
-            raise MachineRefuses(
-                f"{self.entry.shown}: {done.why if done.errors else f'{words[0]}: {done.why}'}"
-            )
-        return done.output
-
-    def _main(self, line: str) -> list[str]:
-        """Command of the connection itself; its standard input and output are those of a line there."""
-        return self._ssh("ControlMaster=yes", "ControlPersist=no", command=line)
-
-    def _session(self, line: str) -> list[str]:
-        """ssh over the existing connection; without one it fails, instead of opening another."""
-        return self._ssh("ControlMaster=no", "ProxyCommand=false", command=line)
-
-    def _ssh(self, *options: str, command: str) -> list[str]:
-        port = ["-p", str(self.entry.port)] if self.entry.port else []
-        user = ["-l", self.entry.user] if self.entry.user else []
-        return [
-            "ssh",
-            "-T",
-            "-e",
-            "none",
-            *self._options(*options),
-            *port,
-            *user,
-            "--",
-            self.entry.address,
-            command,
-        ]
-
-    def _options(self, *more: str) -> list[str]:
-        entry = self.entry
-        options = [
-            "BatchMode=yes",
-            f"ControlPath={self._private}/c",
-            f"ConnectTimeout={max(1, round(entry.connect_timeout_s))}",
-            f"ServerAliveInterval={max(1, round(entry.silence_s / 3))}",
-            "ServerAliveCountMax=3",
-            "ForwardX11=no",
-            "ForwardAgent=no",
-            "LogLevel=ERROR",
-            *([f'IdentityFile="{entry.identity}"', "IdentitiesOnly=yes"] if entry.identity else []),
-            *([f'UserKnownHostsFile="{entry.known_hosts}"'] if entry.known_hosts else []),
-            *entry.options,
-        ]
-        return [word for option in (*more, *options) for word in ("-o", option)]
 
 
 def _readable(descriptor: int, within_s: float) -> bool:
@@ -404,60 +337,3 @@ def parse_facts(lines: list[str]) -> Facts:
         said.get("path", ""),
         int(said["removed"]) if said.get("removed", "").isdecimal() else 0,
     )
-
-
-SLURM_S = 30.0
-"""Timeout for an answer of Slurm, s."""
-
-
-RunCommand = Callable[[Sequence[str]], str]
-"""Runs a command of Slurm; returns its standard output."""
-
-
-def srun(job: str, node: str) -> list[str]:
-    """Words before a command that run it once on one node of a running job, beside other steps, unconfined."""
-    return [
-        "srun",
-        "--quiet",
-        f"--jobid={job}",
-        f"--nodelist={node}",
-        *("--nodes=1", "--ntasks=1", "--overlap", "--cpu-bind=none", "--mem=0", "--export=ALL"),
-    ]
-
-
-def slurm(words: Sequence[str]) -> str:
-    """Output of a command of Slurm.
-
-    Raises:
-        MachineRefuses: it fails, or does not answer in time.
-    """
-    try:
-        done = run_to_end(tool_words(words), patience_s=SLURM_S)
-    except OSError as error:
-        raise MachineRefuses(f"{words[0]}: cannot be run: {error.strerror}; install slurm-client") from None
-    except subprocess.TimeoutExpired:
-        raise MachineRefuses(f"{words[0]}: no answer within {SLURM_S:g} s; does slurmctld run?") from None
-    if done.status:
-        raise MachineRefuses(f"{shlex.join(words)}: {done.why}")
-    return done.text
-
-
-class StepLink(Link):
-    """A connection to a node by steps of a job, the keeper included. The end of the job ends all of them."""
-
-    package = "slurm-client"
-
-    def __init__(self, entry: Entry, job: str) -> None:
-        """Raises MachineRefuses: not possible, with the reason in one line, in bounded time."""
-        self._job = job
-        super().__init__(entry)
-
-    def copy(self, sources: Sequence[str], target: str, *, within_s: float) -> None:
-        """Refused: scp cannot use this connection."""
-        raise MachineRefuses(f"{self.entry.shown}: files are not copied to a node of a job")
-
-    def _main(self, line: str) -> list[str]:
-        return self._session(line)
-
-    def _session(self, line: str) -> list[str]:
-        return [*srun(self._job, self.entry.address), "/bin/sh", "-c", line]

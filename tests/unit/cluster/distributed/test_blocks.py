@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 
 from etude.cluster.distributed import blocks
 from etude.cluster.distributed.blocks import MIN_BLOCKS, Blocks, split_blocks
-from etude.cluster.distributed.jobs import Jobs
+from etude.cluster.distributed.jobs import Jobs, document_of, stored_request
 from etude.cluster.distributed.part import new_part, parts_of
-from etude.cluster.distributed.request import document_of, stored_request
-from etude.cluster.pool.job import MAX_ATTEMPTS, JobEnd
+from etude.cluster.pool.job import MAX_ATTEMPTS, JobEnd, PoolSpec
 from etude.cluster.pool.journal import Journal
-from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.simulated import Death, SimulatedPool
 from etude.cluster.pool.slurm.commands import SlurmUnreachable
 from etude.errors import CommandFailed, MachineRefuses, UsageError

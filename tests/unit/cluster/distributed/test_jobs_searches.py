@@ -13,12 +13,10 @@ from types import ModuleType
 import pytest
 
 from etude.cluster import worker
-from etude.cluster.distributed.jobs import Jobs
+from etude.cluster.distributed.jobs import Jobs, document_of
 from etude.cluster.distributed.part import parts_of
-from etude.cluster.distributed.request import document_of
-from etude.cluster.pool.job import Job
+from etude.cluster.pool.job import Job, PoolSpec
 from etude.cluster.pool.journal import Journal
-from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.simulated import Death, SimulatedPool
 from etude.errors import InputError
 from etude.peak.distributed import search_on_pool

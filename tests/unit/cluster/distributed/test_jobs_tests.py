@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from etude.cluster.distributed.jobs import Jobs
+from etude.cluster.distributed.jobs import Jobs, document_of
 from etude.cluster.distributed.part import parts_of
-from etude.cluster.distributed.request import document_of
+from etude.cluster.pool.job import PoolSpec
 from etude.cluster.pool.journal import Journal
-from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.simulated import Death, SimulatedPool
 from etude.errors import CommandFailed, UsageError
 from etude.experiment.monitoring import Monitoring

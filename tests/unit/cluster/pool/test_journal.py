@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.cluster.pool.job import How, Job, JobEnd
-from etude.cluster.pool.journal import FILE, Journal
-from etude.cluster.pool.timeline import timeline
+from etude.cluster.pool.journal import FILE, Journal, timeline
 from etude.errors import InputError, MachineRefuses
 from etude.results import writer
 from etude.results.writer import sole_writer

@@ -15,7 +15,7 @@ import pytest
 
 from etude.cluster.pool import local
 from etude.cluster.pool.job import Job
-from etude.cluster.pool.job_status import read_start
+from etude.cluster.pool.job_files import read_start
 from etude.cluster.pool.journal import Journal, JournaledPool
 from etude.cluster.pool.local import LocalPool
 from etude.errors import MachineRefuses

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.cluster.pool.pool_config import PoolSpec
+from etude.cluster.pool.job import PoolSpec
 from etude.cluster.pool.spec import KEYS, TIMES, read_pool
 from etude.errors import EtudeError, InputError, UsageError
 

@@ -1,4 +1,4 @@
-"""Output of Slurm's commands as data: squeue, scontrol, sinfo, sacct, each in a format that we request.
+"""Output of Slurm's commands as data: squeue, scontrol, sinfo, sacct, each in a format that we request; lists of nodes.
 
 Times are requested as seconds since the epoch (SLURM_TIME_FORMAT=%s), so no time zone matters.
 """
@@ -9,9 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from etude.cluster.pool.slurm.hostlist import expand
-
-QUEUE_FORMAT = "%A|%T|%N|%S|%e|%r"
+QUEUE_FORMAT = "%A|%T|%N|%S|%e|%r|%k"
 NODE_FORMAT = "%N|%T|%P|%f"
 ACCOUNTING_FORMAT = "JobIDRaw,State,ExitCode,Start,End,NodeList"
 
@@ -34,6 +32,7 @@ class SlurmJob:
     """Seconds since the epoch; of a running job, its time limit."""
     code: int | None = None
     """Exit status; None if unknown, or if a signal ended it."""
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +51,11 @@ def queue(text: str) -> dict[str, SlurmJob]:
     """Jobs by id, from `squeue -h -o QUEUE_FORMAT`; other lines are ignored."""
     found = {}
     for fields in _rows(text, 6):
-        id, state, nodes, started, ended, reason = fields
+        id, state, nodes, started, ended, rest = fields
+        reason, _, comment = rest.partition("|")
         if id.isdigit():
-            found[id] = SlurmJob(id, state, reason, expand(nodes) or (), _seconds(started), _seconds(ended))
+            times = _seconds(started), _seconds(ended)
+            found[id] = SlurmJob(id, state, reason, expand(nodes) or (), *times, comment=comment)
     return found
 
 
@@ -121,3 +122,52 @@ def _code(text: str) -> int | None:
     """`3:0` is exit status 3, `0:9` is signal 9."""
     found = re.fullmatch("([0-9]{1,6}):([0-9]{1,6})", text.strip())
     return int(found[1]) if found and found[2] == "0" else None
+
+
+MAX_NODES = 65536
+"""Maximum nodes of a list: Slurm's own bound."""
+
+_PART = re.compile(r"[A-Za-z0-9._-]+|\[([0-9,-]+)\]")
+_RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
+
+
+def expand(text: str) -> tuple[str, ...] | None:
+    """Names in a list of nodes, in order: `n[1-3,07],login` is n1, n2, n3, n07 and login (hostlist of Slurm's manual).
+    An empty tuple for an empty list, None for an invalid one."""
+    names: list[str] = []
+    for word in re.split(r",(?![^\[]*\])", text) if text else ():
+        found = _names(word)
+        if found is None or len(names) + len(found) > MAX_NODES:
+            return None
+        names += found
+    return tuple(names)
+
+
+def _names(word: str) -> list[str] | None:
+    names, at = [""], 0
+    while at < len(word):
+        part = _PART.match(word, at)
+        ends = [part[0]] if part and part[1] is None else _ends(part[1]) if part else None
+        if part is None or ends is None or len(names) * len(ends) > MAX_NODES:
+            return None
+        names = [name + end for name in names for end in ends]
+        at = part.end()
+    return names if word else None
+
+
+def _ends(ranges: str) -> list[str] | None:
+    ends: list[str] = []
+    for each in ranges.split(","):
+        found = _RANGE.fullmatch(each)
+        if found is None:
+            return None
+        first, last = int(found[1]), int(found[2] or found[1])
+        if not first <= last < first + MAX_NODES:
+            return None
+        ends += _numbers(first, last, len(found[1]))
+    return ends if len(ends) <= MAX_NODES else None
+
+
+def _numbers(first: int, last: int, width: int) -> Iterator[str]:
+    """Numbers padded to the width of the first: [07-10] is 07, 08, 09, 10."""
+    return (str(number).zfill(width) for number in range(first, last + 1))

@@ -13,15 +13,22 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from etude.cluster.pool.job import How, Job, JobEnd
-from etude.cluster.pool.job_status import SCRIPT, JobStatus, end_from_status, read_end, read_start
-from etude.cluster.pool.pool_config import PoolSpec
-from etude.cluster.pool.shell import Checks
+from etude.cluster.pool.job import How, Job, JobEnd, PoolSpec
+from etude.cluster.pool.job_files import (
+    SCRIPT,
+    Checks,
+    JobStatus,
+    StagedJob,
+    end_from_status,
+    note,
+    read_end,
+    read_start,
+    stage_job,
+    staged_job,
+)
 from etude.cluster.pool.slurm import states
-from etude.cluster.pool.slurm.answers import Node, SlurmJob
+from etude.cluster.pool.slurm.answers import Node, SlurmJob, expand
 from etude.cluster.pool.slurm.commands import Slurm, SlurmUnreachable, unreachable_error
-from etude.cluster.pool.slurm.hostlist import expand
-from etude.cluster.pool.staging import StagedJob, note, stage_job, staged_job
 from etude.errors import MachineRefuses
 
 _WORDS = re.compile("[A-Za-z0-9_.:-]+(?:[&|][A-Za-z0-9_.:-]+)*")
@@ -86,11 +93,14 @@ LOOK_S, MAX_LOOK_S, QUEUE_S = 0.1, 10.0, 1.0
 """Files are polled with growing pauses, 2 % of the time since the last end; Slurm is asked at most once a second."""
 
 
+UNSEEN = SlurmJob("", "PENDING")
+
+
 @dataclass
 class _Followed:
     job: Job
     submitted_s: float
-    state: str = "PENDING"
+    seen: SlurmJob = UNSEEN
     stuck_since: float | None = None
     gone_since: float | None = None
 
@@ -184,7 +194,11 @@ class SlurmPool:
 
     def running(self) -> frozenset[str]:
         """Ids of the running jobs, as of the last poll."""
-        return frozenset(id for id, each in self._followed.items() if each.state in states.RUNNING)
+        return frozenset(id for id, each in self._followed.items() if each.seen.state in states.RUNNING)
+
+    def seen(self, id: str) -> SlurmJob:
+        """A job as of the last poll."""
+        return self._followed[id].seen
 
     def cancel(self, id: str) -> None:
         """Cancel with scancel: processes on the nodes have KillWait to end."""
@@ -255,7 +269,7 @@ class SlurmPool:
         followed = self._followed[id]
         if seen is None:
             return self._forgotten(id, now)
-        followed.state = seen.state
+        followed.seen = seen
         if seen.state in states.WAITING:
             return self._waiting(id, seen, now, busy)
         how = states.end_of_state(seen)

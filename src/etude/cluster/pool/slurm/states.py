@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from etude.cluster.pool.job import How
-from etude.cluster.pool.job_status import REFUSALS
+from etude.cluster.pool.job_files import REFUSALS
 from etude.cluster.pool.slurm.answers import SlurmJob
 
 WAITING = frozenset(("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "RESV_DEL_HOLD"))

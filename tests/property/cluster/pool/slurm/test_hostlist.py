@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.cluster.pool.slurm.hostlist import expand
+from etude.cluster.pool.slurm.answers import expand
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ QUEUE = """\
 8|PENDING||N/A|N/A|PartitionConfig
 12|PENDING||N/A|N/A|ReqNodeNotAvail, UnavailableNodes:n3
 3|PENDING||N/A|N/A|JobHeldUser
-1|RUNNING|n[1-2]|1795389327|1826925327|None
+1|RUNNING|n[1-2]|1795389327|1826925327|None|a | b
 """
 
 JOB = (
@@ -43,7 +43,9 @@ ACCOUNTED = """\
 def test_squeue_tells_of_each_job() -> None:
     seen = answers.queue(QUEUE)
     assert list(seen) == ["2", "8", "12", "3", "1"]
-    assert seen["1"] == SlurmJob("1", "RUNNING", "None", ("n1", "n2"), 1795389327.0, 1826925327.0)
+    assert seen["1"] == SlurmJob(
+        "1", "RUNNING", "None", ("n1", "n2"), 1795389327.0, 1826925327.0, comment="a | b"
+    )
     assert seen["12"].reason == "ReqNodeNotAvail, UnavailableNodes:n3"
     assert seen["3"].started_s is None
 
@@ -95,10 +97,12 @@ seconds = st.none() | st.integers(0, 10**11).map(float)
             SlurmJob,
             st.integers(1, 10**9).map(str),
             words,
-            st.text(st.characters(exclude_categories=("C", "Z")), max_size=20),
+            st.text(st.characters(exclude_categories=("C", "Z"), exclude_characters="|"), max_size=20),
             st.lists(names, max_size=4).map(tuple),
             seconds,
             seconds,
+            st.none(),
+            st.text(st.characters(exclude_categories=("C", "Z")), max_size=20),
         ),
         unique_by=lambda seen: seen.id,
         max_size=6,
@@ -109,7 +113,9 @@ def test_what_squeue_wrote_is_what_is_read(jobs: list[SlurmJob]) -> None:
         return "N/A" if time is None else f"{time:.0f}"
 
     lines = [
-        "|".join((s.id, s.state, ",".join(s.nodes), shown(s.started_s), shown(s.ended_s), s.reason))
+        "|".join(
+            (s.id, s.state, ",".join(s.nodes), shown(s.started_s), shown(s.ended_s), s.reason, s.comment)
+        )
         for s in jobs
     ]
     assert list(answers.queue("\n".join(lines) + "\n").values()) == jobs

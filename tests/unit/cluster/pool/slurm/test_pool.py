@@ -10,8 +10,7 @@ from subprocess import TimeoutExpired
 
 import pytest
 
-from etude.cluster.pool.job import Job, JobEnd
-from etude.cluster.pool.pool_config import PoolSpec
+from etude.cluster.pool.job import Job, JobEnd, PoolSpec
 from etude.cluster.pool.slurm.commands import Slurm, SlurmUnreachable
 from etude.cluster.pool.slurm.pool import ANSWER_S, SHARED_S, SlurmPool
 from etude.errors import MachineRefuses

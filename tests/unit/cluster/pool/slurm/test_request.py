@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.cluster.pool.job import Job
-from etude.cluster.pool.pool_config import PoolSpec
+from etude.cluster.pool.job import Job, PoolSpec
 from etude.cluster.pool.slurm.answers import Node
 from etude.cluster.pool.slurm.pool import arguments, fits
 

@@ -12,9 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from etude.cluster.pool.job import Job
-from etude.cluster.pool.job_status import RECORD
-from etude.cluster.pool.shell import Checks, script
-from etude.cluster.pool.staged_pool import pack_files, unpack
+from etude.cluster.pool.job_files import RECORD, Checks, script
+from etude.cluster.pool.staging import pack_files, unpack
 from etude.errors import EtudeError, MachineRefuses
 
 NAMES = st.text(

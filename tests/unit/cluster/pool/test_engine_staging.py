@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.cluster.pool.engine_only_pool import EngineOnlyPool, unsuitable_reason
+from etude.cluster.pool.held_pool import HeldPool
 from etude.cluster.pool.job import How, Job, JobEnd
-from etude.cluster.pool.job_status import last_line
+from etude.cluster.pool.job_files import last_line
+from etude.cluster.pool.slurm.answers import SlurmJob
+from etude.cluster.pool.staging import EngineStaging, unsuitable_reason
 from etude.errors import MachineRefuses
+from support.transports import Local
 
 FITS = f"{os.uname().machine}\n/dev/a 100 1 99999999 1% /tmp\n"
 
@@ -47,6 +51,9 @@ class Nodes:
     def running(self) -> frozenset[str]:
         return frozenset(self.jobs)
 
+    def seen(self, id: str) -> SlurmJob:
+        return SlurmJob(id, "RUNNING", nodes=("n1",))
+
     def cancel(self, id: str) -> None:
         self.cancelled.append(id)
 
@@ -60,34 +67,45 @@ class Nodes:
         self.ends.append(JobEnd(id, how, None, ("n1",), "it is gone", 0.0, 1.0, 2.0))
 
 
-class Slurm:
-    """Answers what is asked of node n1."""
+@dataclass
+class Node:
+    """Transports to a node, which says this of itself; commands fail once it is not there."""
 
-    def __init__(self) -> None:
-        self.is_there, self.said, self.asked = True, FITS, 0
+    said: str = FITS
+    is_there: bool = True
+    asked: int = 0
 
-    def __call__(self, words: Sequence[str]) -> str:
-        if words[0] == "squeue":
-            return "n1\n"
-        if words[-1] == "true":
-            self.asked += 1
-            if not self.is_there:
-                raise MachineRefuses("srun: error: node failure")
-        return self.said
+    def __call__(self, job: str, node: str) -> Local:
+        return NodeTransport(job, node, source=self)
+
+
+@dataclass(frozen=True)
+class NodeTransport(Local):
+    source: Node = field(default_factory=Node)
+
+    def command(self, line: str, *, first: bool = False) -> list[str]:
+        if line != "true":
+            return ["printf", "%s", self.source.said]
+        self.source.asked += 1
+        return ["true" if self.source.is_there else "false"]
+
+
+def pool_of(nodes: Nodes | None = None, node: Node | None = None) -> HeldPool:
+    return HeldPool(nodes or Nodes(), EngineStaging, node or Node())
 
 
 def job(place: Path, script: str, nodes: int = 1) -> Job:
     return Job("a job", ("/bin/sh", "-c", script), place, place, nodes)
 
 
-def one(pool: EngineOnlyPool) -> JobEnd:
+def one(pool: HeldPool) -> JobEnd:
     (found,) = pool.ended(30.0)
     return found
 
 
 def test_a_command_runs_here_and_is_told_its_node(tmp_path: Path) -> None:
     nodes = Nodes()
-    pool = EngineOnlyPool(nodes, Slurm())
+    pool = pool_of(nodes)
     id = pool.submit(job(tmp_path, 'echo "engine on $ETUDE_NODE"'))
     found = one(pool)
     assert (found.id, found.how, found.code, found.nodes) == (id, "done", 0, ("n1",))
@@ -96,7 +114,7 @@ def test_a_command_runs_here_and_is_told_its_node(tmp_path: Path) -> None:
 
 
 def test_a_command_that_fails_on_a_node_that_answers_has_failed(tmp_path: Path) -> None:
-    pool = EngineOnlyPool(Nodes(), Slurm())
+    pool = pool_of()
     pool.submit(job(tmp_path, "echo broken; exit 5"))
     found = one(pool)
     assert (found.how, found.code) == ("failed", 5)
@@ -105,22 +123,21 @@ def test_a_command_that_fails_on_a_node_that_answers_has_failed(tmp_path: Path) 
 
 def test_what_became_of_a_node_that_does_not_answer_is_the_schedulers_to_say(tmp_path: Path) -> None:
     """An engine's loss shows at once, and is no failure of the job."""
-    nodes, slurm = Nodes(), Slurm()
-    slurm.is_there = False
-    pool = EngineOnlyPool(nodes, slurm)
+    nodes, node = Nodes(), Node(is_there=False)
+    pool = pool_of(nodes, node)
     id = pool.submit(job(tmp_path, "exit 5"))
     until = time.monotonic() + 30
-    while not slurm.asked and time.monotonic() < until:
+    while not node.asked and time.monotonic() < until:
         assert pool.ended(0.01) == []
     nodes.end(id, "preempted")
     found = one(pool)
     assert (found.how, found.why) == ("preempted", "it is gone")
-    assert slurm.asked == 1
+    assert node.asked == 1
 
 
 def test_a_holder_that_ends_while_its_command_runs_takes_the_command_with_it(tmp_path: Path) -> None:
     nodes = Nodes()
-    pool = EngineOnlyPool(nodes, Slurm())
+    pool = pool_of(nodes)
     id = pool.submit(job(tmp_path, "echo $$ >pid; exec sleep 1000"))
     until = time.monotonic() + 30
     while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()) and time.monotonic() < until:
@@ -132,7 +149,7 @@ def test_a_holder_that_ends_while_its_command_runs_takes_the_command_with_it(tmp
 
 def test_a_job_of_two_nodes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MachineRefuses, match=r"^a job: .*\b2\b"):
-        EngineOnlyPool(Nodes(), Slurm()).submit(job(tmp_path, "true", 2))
+        pool_of().submit(job(tmp_path, "true", 2))
 
 
 UNFIT = [
@@ -148,9 +165,8 @@ UNFIT = [
 def test_a_node_that_cannot_bear_the_engine_is_told_as_such(
     tmp_path: Path, said: str, how: str, why: str
 ) -> None:
-    slurm = Slurm()
-    slurm.said = said
-    pool = EngineOnlyPool(Nodes(), slurm)
+    node = Node(said)
+    pool = pool_of(node=node)
     pool.submit(job(tmp_path, "true"))
     found = one(pool)
     assert found.how == how

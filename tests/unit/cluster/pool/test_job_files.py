@@ -13,9 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etude.cluster.pool.job import Job
-from etude.cluster.pool.job_status import JobStatus, last_line, parse_status, read_end, read_start
-from etude.cluster.pool.shell import Checks
-from etude.cluster.pool.staging import StagedJob, note, stage_job, staged_job
+from etude.cluster.pool.job_files import (
+    Checks,
+    JobStatus,
+    StagedJob,
+    last_line,
+    note,
+    parse_status,
+    read_end,
+    read_start,
+    stage_job,
+    staged_job,
+)
 from etude.errors import UsageError
 from support.profiles import examples
 
