@@ -35,7 +35,7 @@ RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) rust-toolchain.toml $(wildcard
 REQUIREMENTS_STAMP := $(VENV)/requirements.stamp
 SETUP_STAMP := $(VENV)/setup.stamp
 
-.PHONY: moved help setup demo io-lab test test-more test-random test-packages golden guest guest-where-possible test-guest nfs nfs-guest nfs-peak chain lint format bench docs picture wheel constraints advisories clean
+.PHONY: moved help setup demo io-lab test test-more test-random test-packages golden guest guest-where-possible test-guest nfs nfs-guest nfs-peak chain lint format bench docs man picture wheel constraints advisories clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -64,22 +64,22 @@ test-random: $(SETUP_STAMP) ## look for new examples on which property tests fai
 golden: $(SETUP_STAMP) ## write the golden files of the tests anew: unchanged code leaves them unchanged
 	ETUDE_GOLDEN=anew $(BIN)/python -m pytest -q tests/golden tests/unit tests/property
 
-guest: wheel ## build the test machine: a Debian with Étude in it, booted by QEMU (docs/guest.md)
+guest: wheel ## build the test machine: a Debian with Étude in it, booted by QEMU (docs/internals/guest.md)
 	$(BIN)/python packaging/guest/build.py dist/*.whl
 
 test-guest: guest-where-possible ## build the test machine, and all tests that use it; some minutes (skipped where it cannot be built)
 	$(BIN)/python -m pytest tests/e2e/guest
 
-nfs: $(SETUP_STAMP) ## NFS of versions 3 and 4, client and server CPU, by ganesha in namespaces (as root; docs/nfs.md)
+nfs: $(SETUP_STAMP) ## NFS of versions 3 and 4, client and server CPU, by ganesha in namespaces (as root; docs/howto/nfs.md)
 	$(BIN)/etude run examples/nfs/ganesha.ap
 
-nfs-peak: $(SETUP_STAMP) ## the peak rate of an NFS server: four workloads, then over its threads (as root; docs/nfs-peak.md); hours, NFS_PEAK=--brief a quarter of an hour
+nfs-peak: $(SETUP_STAMP) ## the peak rate of an NFS server: four workloads, then over its threads (as root; docs/tutorials/nfs-peak.md); hours, NFS_PEAK=--brief a quarter of an hour
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/nfs-peak/run.sh $(NFS_PEAK) build/nfs-peak/$$(date -u +%Y%m%dT%H%M%S)
 
 nfs-guest: guest ## the same of the kernel's server and client, in the test machine; some minutes
 	$(BIN)/python tests/support/guest/run_example.py nfs/kernel.ap build/nfs-guest/$$(date -u +%Y%m%dT%H%M%S)
 
-chain: $(SETUP_STAMP) ## a program recorded, and ext4 and xfs rated by its I/O (as root; docs/chain.md); ten minutes
+chain: $(SETUP_STAMP) ## a program recorded, and ext4 and xfs rated by its I/O (as root; docs/tutorials/chain.md); ten minutes
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/chain/chain.sh build/chain-$$(date -u +%Y%m%dT%H%M%S)
 
 # Of one profile with the tests: what both need (proc macros, build scripts, zstd in C) is compiled once.
@@ -100,8 +100,12 @@ format: $(SETUP_STAMP) ## put Python and Rust into their usual form
 bench: $(SETUP_STAMP) ## what Étude itself costs, beside its peers
 	$(BIN)/python bench/run.py
 
-docs: $(SETUP_STAMP) ## manual pages from the command line's own help, into docs/man
+man: $(SETUP_STAMP) ## manual pages from the command line's own help, into docs/man
 	$(BIN)/python packaging/man_pages.py docs/man
+
+docs: $(SETUP_STAMP) ## the documentation as a site with a search, which opens without a server: build/docs/index.html
+	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs build/docs
+	@echo 'build/docs/index.html'
 
 io-lab: $(SETUP_STAMP) ## the I/O lab: throughput over buffer sizes, static against dynamic, three figures
 	@mkdir -p build/io-lab

@@ -1,4 +1,4 @@
-"""Measure what Étude's intervals cover, find the factors of its stop rules, and write docs/calibration.md.
+"""Measure what Étude's intervals cover, find the factors of its stop rules, and write docs/explanation/calibration.md.
 
     python bench/calibrate.py [--replications N] [--seed N] [--output FILE]
 
@@ -26,7 +26,7 @@ from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, Factors
 from rows import NOMINAL, options, paragraph, standard_error
 from support.synthetic_series import OWN
 
-OUTPUT = Path(__file__).resolve().parents[1] / "docs" / "calibration.md"
+OUTPUT = Path(__file__).resolve().parents[1] / "docs" / "explanation" / "calibration.md"
 T = TypeVar("T")
 
 
@@ -97,7 +97,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--replications", type=int, default=20_000, help="per case (default %(default)s)")
     parser.add_argument("--seed", type=int, default=20260301, help="of all generators (default %(default)s)")
     parser.add_argument(
-        "--output", type=Path, default=OUTPUT, help="page to write (default docs/calibration.md)"
+        "--output", type=Path, default=OUTPUT, help="page to write (default docs/explanation/calibration.md)"
     )
     return parser.parse_args()
 

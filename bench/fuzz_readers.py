@@ -31,8 +31,8 @@ from etude.machine.remote.hosts import read_hosts
 from etude.machine.resources import ledger
 from etude.patterns import PatternError, compile_pattern
 from etude.peak.harnesses.harness_text import read_value
-from etude.peak.harnesses.load_report import Run, Unreadable
-from etude.peak.harnesses.readers import TOOLS, Figures, Place, ToolReader, Windows, by_expression, by_path
+from etude.peak.harnesses.load_report import Run, Unreadable, Windows
+from etude.peak.harnesses.readers import TOOLS, Figures, Place, ToolReader, by_expression, by_path
 from etude.probes.executables import parse_output
 from etude.results.histograms import encode
 from etude.results.windows import parse_window

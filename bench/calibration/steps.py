@@ -2,7 +2,7 @@
 
     python bench/calibration/steps.py [--alarms] [HISTORIES]
 
-Prints the section of docs/calibration.md, or the table of docs/history.md.
+Prints the section of docs/explanation/calibration.md, or the table of docs/howto/history.md.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ ALARM_NOISES: dict[str, Noise] = {
 
 
 def alarms(histories: int) -> None:
-    """Print how often steps are found in flat histories, and missed in others: the table of docs/history.md.
+    """Print how often steps are found in flat histories, and missed in others: the table of docs/howto/history.md.
 
     False alarms of flat series with their interval; and of steps of three robust deviations (of the noise's own
     middle), the shares found within two places and at their place.
@@ -286,7 +286,7 @@ if __name__ == "__main__":
     parser.add_argument(
         "histories", type=int, nargs="?", help=f"of a case (default {HISTORIES}; of --alarms 1000)"
     )
-    parser.add_argument("--alarms", action="store_true", help="the table of docs/history.md")
+    parser.add_argument("--alarms", action="store_true", help="the table of docs/howto/history.md")
     given = parser.parse_args()
     if given.alarms:
         alarms(given.histories or 1000)

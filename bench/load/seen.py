@@ -1,4 +1,5 @@
-"""Each preset of `etude load`, as a server of NFS saw it, beside what the preset says: the table of docs/load-seen.md.
+"""Each preset of `etude load`, as a server of NFS saw it, beside what the preset says: the table of
+docs/internals/load-seen.md.
 
 python bench/load/seen.py [--directory] [--operations N] [--rate R] [PRESET …]
 

@@ -11,11 +11,10 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows
 
-from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.known_server import KnownServer
 from etude.peak.policies import policy
 from etude.peak.search import benchmarking_time_s, search
-from etude.peak.task import Task, Trial
+from etude.peak.task import Criterion, Goal, Task, Trial
 from rows import cells, options, table
 
 SERVERS = (

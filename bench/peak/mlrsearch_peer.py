@@ -23,8 +23,7 @@ import numpy as np
 import scipy
 
 from etude.peak.search import Bench
-from etude.peak.slo_ratio import slo_ratio_of
-from etude.peak.task import Answer, Task, Trial, TrialRequest
+from etude.peak.task import Answer, Task, Trial, TrialRequest, slo_ratio_of
 from rows import BUILD
 
 PINNED = "MLRsearch==1.2.1"

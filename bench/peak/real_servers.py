@@ -37,8 +37,7 @@ from etude.peak.harnesses.spec import read_harness
 from etude.peak.policies.posterior import Posterior
 from etude.peak.rehearse import bench_model_like, rehearse
 from etude.peak.search import Bench, benchmarking_time_s, search
-from etude.peak.slo_ratio import slo_ratio_of
-from etude.peak.task import Answer, Task, Trial, TrialRequest
+from etude.peak.task import Answer, Task, Trial, TrialRequest, slo_ratio_of
 from rows import ROOT, cells, names, options, table
 
 EXAMPLES = ROOT / "examples"

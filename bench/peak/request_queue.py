@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from etude.peak.goal import Criterion
 from etude.peak.harnesses.load_report import histogram_of
 from etude.peak.search import EarlyStop
-from etude.peak.task import Trial, TrialRequest
+from etude.peak.task import Criterion, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.results.histograms import Histogram
 

@@ -12,12 +12,11 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.curves import CURVES, TROUBLED
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.policies import policy
 from etude.peak.search import Bench, Policy, search
-from etude.peak.task import Answer, Kind, Task, Trial, TrialRequest
+from etude.peak.task import Answer, Criterion, Goal, Kind, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from peak import mlrsearch_peer
 from rows import in_processes

@@ -27,12 +27,11 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows
 
 import numpy as np
 
-from etude.peak.goal import Goal
 from etude.peak.harnesses.curves import CURVES, TROUBLED
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.policies import posterior
 from etude.peak.search import benchmarking_time_s, search
-from etude.peak.task import Task, Trial
+from etude.peak.task import Goal, Task, Trial
 from peak.request_queue import TROUBLES, RequestQueue
 from peak.searches import OURS, PARTIES, PEAKS, TASK, drawn, judged
 from rows import cells, options, table

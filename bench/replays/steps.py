@@ -123,7 +123,7 @@ def engine(place: Place, *words: str) -> str:
 
 
 Said = Mapping[str, Any]
-"""What a replay says of itself, and of its original (docs/replay.md, `--json`)."""
+"""What a replay says of itself, and of its original (docs/howto/replay.md, `--json`)."""
 
 
 def replayed(

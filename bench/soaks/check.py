@@ -54,7 +54,7 @@ class Found:
 
 
 class Columns:
-    """The columns of a trace (docs/trace-format.md), in a file that is mapped and read part by part."""
+    """The columns of a trace (docs/reference/trace-format.md), in a file that is mapped and read part by part."""
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:

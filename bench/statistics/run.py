@@ -1,6 +1,6 @@
 """Simulate the shipped rules, and write what they cover and how often they cry wolf as Markdown.
 
-    python bench/statistics/run.py --record           # results.md, and its tables in docs/statistics.md
+    python bench/statistics/run.py --record           # results.md, and its tables in docs/explanation/statistics.md
     python bench/statistics/run.py [--quick] [--only SECTION] [-o FILE] [--replications N] [--seed N]
 
 Takes some minutes; with --quick, which only shows that everything runs, some seconds. A section is named as its
@@ -37,7 +37,7 @@ from rows import options, paragraph, standard_error
 QUICK, FULL = 20, 4000
 
 RESULTS = Path(__file__).resolve().parent / "results.md"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "statistics.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "statistics.md"
 BEGIN = "<!-- written by bench/statistics/run.py --record; not to be edited -->"
 END = "<!-- end of what bench/statistics/run.py wrote -->"
 
@@ -94,7 +94,7 @@ def main() -> int:
 
 
 def record(text: str, part: bool) -> None:
-    """Write results.md (or, of a part, its sections into it) and its tables into docs/statistics.md."""
+    """Write results.md (or, of a part, its sections into it) and its tables into docs/explanation/statistics.md."""
     if part:
         head, *sections = _sections(RESULTS.read_text(encoding="utf-8"))
         _, *new = _sections(text)
@@ -143,7 +143,9 @@ def _options() -> Namespace:
     parser.add_argument("--replications", type=int, help=f"a case (default {FULL})")
     parser.add_argument("--seed", type=int, default=20260401, help="of all generators (default %(default)s)")
     parser.add_argument("--only", metavar="SECTION", help="run one section")
-    parser.add_argument("--record", action="store_true", help="write results.md and docs/statistics.md")
+    parser.add_argument(
+        "--record", action="store_true", help="write results.md and docs/explanation/statistics.md"
+    )
     parser.add_argument("-o", "--output", type=Path, help="file to write (default: standard output)")
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""The surface of docs/surfaces.md: a simulated file server over disks and daemons, half of its cells measured.
+"""The surface of docs/howto/surfaces.md: a simulated file server over disks and daemons, half of its cells measured.
 
 python bench/surface/example.py [DIRECTORY]: prints what it says; draws its figures into that directory.
 """

@@ -2,7 +2,7 @@
 # apremote.sh CMD ARG…: answers, on the machine under test, what ap_remote of another asks by ssh.
 #
 # Built in is `cputime NAME`: the CPU seconds that programs and kernel threads of that name have used. Hooks
-# `apremote` add commands (docs/hooks.md).
+# `apremote` add commands (docs/howto/hooks.md).
 set -u
 # shellcheck source=examples/lib/commonsettings
 . "${BASH_SOURCE[0]%/*}/commonsettings"

@@ -4,7 +4,7 @@
 #
 # What is compiled is for variables to say: PACKAGE, and PKGFILE or APTSOURCE (fetch-source.sh), CONFIGURE,
 # COMPILE and INSTALL, each a line, and an empty one is left out. A hook `compilecommand` can say more
-# (docs/hooks.md).
+# (docs/howto/hooks.md).
 set -u
 # shellcheck source=examples/lib/commonsettings
 . "${BASH_SOURCE[0]%/*}/commonsettings"

@@ -2,7 +2,7 @@
 # fs-setup.sh FS: makes a fresh file system and mounts it at $TESTROOT. For SETUP; fs-cleanup.sh undoes it.
 #
 # FS is a name that a hook knows: ext2 ext3 ext4 xfs btrfs tmpfs dir, and those that are added
-# (docs/hooks.md). The knobs and their defaults are in docs/examples.md. Without root it is a plain
+# (docs/howto/hooks.md). The knobs and their defaults are in docs/howto/examples.md. Without root it is a plain
 # directory.
 set -u
 # shellcheck source=examples/lib/commonsettings

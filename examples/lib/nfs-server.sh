@@ -10,7 +10,7 @@
 #
 # The server is ganesha, a program, or the kernel's (NFSDAEMON). It has a network, mounts and, if it is ganesha,
 # processes of its own: its run and recovery directories are in $NFSPLACE, and all of it ends with its first
-# process. docs/nfs.md has the rest. Needs root.
+# process. docs/howto/nfs.md has the rest. Needs root.
 set -u
 # shellcheck source=examples/lib/commonsettings
 . "${BASH_SOURCE[0]%/*}/commonsettings"

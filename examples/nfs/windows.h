@@ -1,6 +1,6 @@
 /*
  * Response times of a workload, told to Étude while it runs: a line of JSON a window, appended to the file that
- * $ETUDE_WINDOWS names, with a histogram of each kind of request. docs/formats.md has the form.
+ * $ETUDE_WINDOWS names, with a histogram of each kind of request. docs/reference/formats.md has the form.
  *
  * A histogram is an HdrHistogram of two digits: a value below 256 ns has a class of its own, and from there on each
  * power of two has 128. It is written in version 2 of its encoding, whose "compressed" data are stored as they are:

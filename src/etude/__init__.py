@@ -7,27 +7,86 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from etude.version import __version__
 
 if TYPE_CHECKING:
     from etude import iolab as io
-    from etude.api import bench, plot, run
-    from etude.experiment.plan import Plan
+    from etude.api.capacity import PeakRate, SurfaceMap, peak, surface
+    from etude.api.measure import bench, plot, run, stats
+    from etude.api.over_time import History, StoredComparison, compare, history
+    from etude.api.result import ShownVerdict
+    from etude.api.traces import Recording, Replay, capture, record, replay
+    from etude.experiment.plan import Plan, make_plan
     from etude.experiment.test import Test
     from etude.results.reader import load_results
 
 _PUBLIC = {
+    "History": "etude.api.over_time",
+    "PeakRate": "etude.api.capacity",
     "Plan": "etude.experiment.plan",
+    "Recording": "etude.api.traces",
+    "Replay": "etude.api.traces",
+    "ShownVerdict": "etude.api.result",
+    "StoredComparison": "etude.api.over_time",
+    "SurfaceMap": "etude.api.capacity",
     "Test": "etude.experiment.test",
-    "bench": "etude.api",
+    "bench": "etude.api.measure",
+    "capture": "etude.api.traces",
+    "compare": "etude.api.over_time",
+    "history": "etude.api.over_time",
     "load_results": "etude.results.reader",
-    "plot": "etude.api",
-    "run": "etude.api",
+    "make_plan": "etude.experiment.plan",
+    "peak": "etude.api.capacity",
+    "plot": "etude.api.measure",
+    "record": "etude.api.traces",
+    "replay": "etude.api.traces",
+    "run": "etude.api.measure",
+    "stats": "etude.api.measure",
+    "surface": "etude.api.capacity",
 }
 
-__all__ = ["Plan", "Test", "__version__", "bench", "io", "load_results", "plot", "run"]
+__all__ = [
+    "History",
+    "PeakRate",
+    "Plan",
+    "Recording",
+    "Replay",
+    "ShownVerdict",
+    "StoredComparison",
+    "SurfaceMap",
+    "Test",
+    "__version__",
+    "bench",
+    "capture",
+    "compare",
+    "history",
+    "io",
+    "load_results",
+    "make_plan",
+    "peak",
+    "plot",
+    "record",
+    "replay",
+    "run",
+    "stats",
+    "surface",
+]
+
+
+class _Functions(ModuleType):
+    """The module `etude`, in which a public function hides the package of its name: `etude.peak` is the function,
+    however early something imports `etude.peak.search` (docs/decisions/0047-functions-named-as-packages.md)."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _PUBLIC and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Functions
 
 
 def __dir__() -> list[str]:

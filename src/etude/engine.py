@@ -1,4 +1,4 @@
-"""The only module that talks to `etude-engine`: requests and rows (docs/formats.md, "The boundary")."""
+"""The only module that talks to `etude-engine`: requests and rows (docs/reference/formats.md, "The boundary")."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROTOCOL = 1
 
 @dataclass(frozen=True)
 class Worker:
-    """One process of a launch; members as in docs/formats.md."""
+    """One process of a launch; members as in docs/reference/formats.md."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str | None] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Launch:
-    """One trial's worth of processes; members as in docs/formats.md."""
+    """One trial's worth of processes; members as in docs/reference/formats.md."""
 
     workers: tuple[Worker, ...]
     timeout_s: float | None = None

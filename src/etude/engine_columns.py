@@ -15,7 +15,8 @@ from etude.osutil.commands import run_to_end
 from etude.program import engine_path
 
 Index = dict[str, Any]
-"""Names and offsets of the columns, as in docs/formats.md and docs/trace-format.md under "Columns"."""
+"""Names and offsets of the columns, as in docs/reference/formats.md and docs/reference/trace-format.md under
+"Columns"."""
 
 
 def engine_columns(

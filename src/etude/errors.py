@@ -1,4 +1,4 @@
-"""Error classes, each with the exit code of the command line (docs/exit-codes.md)."""
+"""Error classes, each with the exit code of the command line (docs/reference/exit-codes.md)."""
 
 from __future__ import annotations
 

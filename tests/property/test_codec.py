@@ -20,9 +20,8 @@ from etude.experiment.plan import Plan, RuleSpec
 from etude.experiment.test import Test
 from etude.iolab.lab import Lab
 from etude.machine.boot.record import Record
-from etude.peak.goal import Criterion, Goal
 from etude.peak.search_store import SearchSpec, task_of
-from etude.peak.task import Answer, Finding, Task, Trial
+from etude.peak.task import Answer, Criterion, Finding, Goal, Task, Trial
 from etude.script.checkpoint import Checkpoint
 from etude.script.state import State
 from etude.surface.configuration_jobs import NodeRequest

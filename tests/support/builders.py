@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from etude.api import make_plan
-from etude.experiment.plan import Plan
+from etude.experiment.plan import Plan, make_plan
 from etude.experiment.test import Test
 from etude.results.model import Measurement, MetricValue, to_line
 from etude.results.results import Results

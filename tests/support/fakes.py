@@ -1,6 +1,6 @@
 """Engines that let no time pass, for the trial loop and all above it: they answer from a script.
 
-What they do to files and rows is what docs/formats.md says of `etude-engine serve`.
+What they do to files and rows is what docs/reference/formats.md says of `etude-engine serve`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """A trace of `etude record` of a load on a directory as operations on named files: which call is which is the table of
-docs/file-load.md.
+docs/howto/file-load.md.
 
 Calls are those that the kernel was asked for, with their arguments and results. What cannot be seen of them:
 

@@ -1,6 +1,6 @@
 """The knobs of a workload, as `etude-engine load --preset NAME --show` prints them, and the laws that they name.
 
-The laws are written here anew, after what docs/workloads.md says of them.
+The laws are written here anew, after what docs/reference/workloads.md says of them.
 """
 
 from __future__ import annotations

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from etude.peak.goal import Criterion, Goal
 from etude.peak.search import EarlyStop
-from etude.peak.task import Task, Trial, TrialRequest
+from etude.peak.task import Criterion, Goal, Task, Trial, TrialRequest
 from etude.peak.window import Window
 
 LIMIT_S = 0.040

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from etude.peak.goal import Criterion, Goal
 from etude.peak.search import EarlyStop, Policy
-from etude.peak.task import Answer, Task, Trial, TrialRequest
+from etude.peak.task import Answer, Criterion, Goal, Task, Trial, TrialRequest
 from etude.peak.window import Window
 
 LIMIT_S = 0.040

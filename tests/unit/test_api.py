@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from inspect import isfunction
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 import etude
-from etude.errors import UsageError
+from etude.errors import InputError, UsageError
 from etude.experiment import run as running
+from etude.store.database import open_store
 from support.builders import still_machine
 from support.fakes import World, around
+from support.made_histories import commit, fill, history
 
 
 @pytest.fixture(autouse=True)
@@ -60,3 +65,97 @@ def test_all_that_is_public_can_be_loaded_and_nothing_else() -> None:
     assert set(etude.__all__) <= set(dir(etude))
     with pytest.raises(AttributeError, match="no attribute 'nosuch'"):
         _ = etude.nosuch  # type: ignore[attr-defined]
+
+
+def test_a_function_hides_the_package_of_its_name() -> None:
+    import etude.history.comparison
+    import etude.peak.search
+    import etude.stats.describe
+    import etude.surface.spec
+
+    for name in ("history", "peak", "stats", "surface"):
+        assert isfunction(getattr(etude, name))
+    from etude.peak import search
+
+    assert search.MOST_TRIALS > 0
+
+
+def test_a_search_is_data_a_table_and_a_figure(tmp_path: Path) -> None:
+    found = etude.peak(simulate="mm1:500", seed=1, within=0.2, directory=tmp_path / "p")
+    assert found.kept
+    assert found.rate is not None
+    assert found.low < found.rate < found.high
+    frame = found.to_frame()
+    assert frame.height == len(found.search.trials)
+    assert str(frame.schema["limited"]) == "String"
+    assert str(frame.schema["p99_s"]) == "Float64"
+    assert etude.PeakRate.read(tmp_path / "p").rate == found.rate
+    assert etude.peak(simulate="mm1:500", seed=1, within=0.2, directory=tmp_path / "p").rate == found.rate
+    assert found.plot()._repr_png_().startswith(b"\x89PNG")
+    ElementTree.fromstring(f"<div>{found._repr_html_()}</div>")
+    assert str(found).startswith("Simulated.")
+
+
+def test_a_map_is_data_a_table_and_figures(tmp_path: Path) -> None:
+    found = etude.surface(simulate="DB_TP", count=3, directory=tmp_path / "s")
+    frame = found.to_frame()
+    assert frame.height == found.result.space.size
+    assert frame.filter(state="measured").height == 3
+    assert found.best is not None
+    assert set(found.best) <= set(frame.columns)
+    assert set(found.figures()) == {"surface", "map", "effects"} & set(found.figures())
+    assert etude.SurfaceMap.read(tmp_path / "s").best == found.best
+    ElementTree.fromstring(f"<div>{found._repr_html_()}</div>")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        etude.peak,
+        etude.surface,
+        partial(etude.peak, "h.toml", simulate="mm1"),
+        partial(etude.peak, simulate="nosuch"),
+        partial(etude.peak, simulate="mm1", policy="nosuch"),
+        partial(etude.surface, simulate="DB_TP", plan="full", error=0.1),
+        partial(etude.record, [], "t"),
+    ],
+)
+def test_what_does_not_fit_is_an_error_of_usage_and_leaves_nothing(
+    call: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError):
+        call()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_that_is_there_already_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
+    (tmp_path / "t").touch()
+    for function in (etude.record, etude.capture):
+        with pytest.raises(UsageError, match="is there already"):
+            function("true", tmp_path / "t")
+
+
+def test_results_on_disk_have_a_verdict_and_frames(tmp_path: Path) -> None:
+    etude.bench(["a x", "b y"], directory=tmp_path, seed=1)
+    verdict = etude.stats(tmp_path)
+    (row,) = verdict.ratios_frame().rows(named=True)
+    assert row["base"] == "a x"
+    assert row["low"] < row["ratio"] < row["high"]
+    frame = verdict.to_frame()
+    assert set(frame["test"]) == {"a x", "b y"}
+    assert {"metric", "unit", "count", "mean", "low", "high"} <= set(frame.columns)
+    assert verdict.results.names() == ("a x", "b y")
+    assert verdict.plot()._repr_png_().startswith(b"\x89PNG")
+
+
+def test_a_store_is_compared_and_has_a_history(tmp_path: Path) -> None:
+    with open_store(tmp_path / "s.sqlite") as store:
+        fill(store, history(40, {20: 1.2}))
+    found = etude.compare(commit(5), commit(30), store=tmp_path / "s.sqlite")
+    assert len(found) == found.to_frame().height > 0
+    course = etude.history(found[0].test, store=tmp_path / "s.sqlite")
+    assert course.to_frame().filter(step=True)["commit"].to_list() == [commit(20)]
+    assert course.plot()._repr_png_().startswith(b"\x89PNG")
+    with pytest.raises(InputError):
+        etude.history("nosuch", store=tmp_path / "s.sqlite")

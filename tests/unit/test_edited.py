@@ -17,8 +17,8 @@ from etude.experiment import test as shells
 from etude.history import backtest as backtests
 from etude.iolab.lab import read_lab
 from etude.machine.remote.hosts import read_hosts
-from etude.peak.harnesses.load_report import Unreadable
-from etude.peak.harnesses.readers import Place, by_path, read_window_line
+from etude.peak.harnesses.load_report import Unreadable, read_window_line
+from etude.peak.harnesses.readers import Place, by_path
 from etude.peak.harnesses.tools import k6
 from etude.present.sentences.extension import lasted_s
 from etude.store.content import read_content

@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from etude.analysis.snapshot_differences import compare
-from etude.api import make_plan, run
 from etude.cluster.distributed.part import new_part
 from etude.cluster.distributed.request import document_of
 from etude.cluster.pool.pool_config import PoolSpec
 from etude.errors import CommandFailed, InputError, MachineRefuses
-from etude.experiment.plan import digest, plan_to_resume, to_document
-from etude.experiment.run import resume
+from etude.experiment.plan import digest, make_plan, plan_to_resume, to_document
+from etude.experiment.run import resume, run
 from etude.experiment.test import Test
 from etude.masking import MASKED, Mask
 from etude.present.bundle import gather

@@ -4,7 +4,8 @@ import pytest
 
 from etude.experiment.output_metric import printed_metric
 from etude.patterns import PatternError, compile_pattern
-from etude.peak.harnesses.readers import Place, Unreadable, by_expression
+from etude.peak.harnesses.load_report import Unreadable
+from etude.peak.harnesses.readers import Place, by_expression
 from etude.stats.expression import compile_expression
 from etude.units.parsing import ONE
 

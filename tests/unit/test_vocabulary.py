@@ -151,7 +151,13 @@ def test_pages_have_the_words_of_the_field(page: Path) -> None:
     assert old_words(page.read_text("utf-8")) == []
 
 
-MAPS = ("surfaces.md", "workbench.md", "scaling.md", "pool.md", "tutorials/surface.md")
+MAPS = (
+    "howto/surfaces.md",
+    "howto/workbench.md",
+    "reference/scaling.md",
+    "howto/pool.md",
+    "tutorials/surface.md",
+)
 
 
 @pytest.mark.parametrize("page", MAPS)

@@ -23,7 +23,7 @@ const TRACE: &str = "io.trace";
     override_usage = "-o CAPTURE [options] [--] COMMAND [ARGUMENT ...]",
     after_help = "etude replay CAPTURE plays it. The program runs as it would otherwise, with its own input, output and exit \
                   status. To keep its trace, to cut, scale or merge: etude record, script, prepare and compile. More: \
-                  docs/replay.md.\n\nexit status: the program's; 128+n for signal n; 127 not found; 126 not executable; 2 \
+                  docs/howto/replay.md.\n\nexit status: the program's; 128+n for signal n; 127 not found; 126 not executable; 2 \
                   usage; 5 it could not be recorded or CAPTURE not be written, and there is none; 9 the trace was cut short, and \
                   CAPTURE has the part before"
 )]

@@ -65,7 +65,7 @@ fn command() -> Command {
         .subcommands(VERBS.iter().map(|(name, about, _)| Command::new(*name).about(*about)))
 }
 
-/// `print!` panics there. It ends as all of Étude does: silently where nobody reads any more (docs/exit-codes.md).
+/// `print!` panics there. It ends as all of Étude does: silently where nobody reads any more (docs/reference/exit-codes.md).
 fn end_where_output_cannot_be_written() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

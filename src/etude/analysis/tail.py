@@ -96,7 +96,9 @@ def responses(series: Series) -> Histograms | None:
 def _latency(test: str, trial: int, place: int, window: Mapping[str, Any]) -> Histogram:
     where = f"test {test!r}, trial {trial}, window {place + 1}"
     if not isinstance(window, Mapping):
-        raise InputError(f"{where}: expected an object with duration_s and latency; docs/formats.md, windows")
+        raise InputError(
+            f"{where}: expected an object with duration_s and latency; docs/reference/formats.md, windows"
+        )
     text = window.get("latency")
     if text is None:
         return Histogram(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))

@@ -1,6 +1,6 @@
 """Transforms of rows as the command line names them: one declaration for `getstats` and `etude stats`.
 
-Reading them loads no numerical library; docs/getstats.md describes each.
+Reading them loads no numerical library; docs/howto/getstats.md describes each.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class _Output(io.FileIO):
 
 
 def run_program(name: str, main: Callable[[], int]) -> None:
-    """Run `main` with streams that take any text, and end with its exit code (docs/exit-codes.md)."""
+    """Run `main` with streams that take any text, and end with its exit code (docs/reference/exit-codes.md)."""
     _make_streams_usable()
     signal.signal(
         signal.SIGCHLD, signal.SIG_DFL

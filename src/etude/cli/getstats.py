@@ -18,7 +18,7 @@ def entry() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `getstats` with these words; returns its exit code (docs/exit-codes.md)."""
+    """Run `getstats` with these words; returns its exit code (docs/reference/exit-codes.md)."""
     try:
         options = parse_getstats(sys.argv[1:] if argv is None else argv)
         if options.help or options.version:

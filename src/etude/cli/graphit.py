@@ -50,7 +50,7 @@ def entry() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `graphit` with these words; returns its exit code (docs/exit-codes.md)."""
+    """Run `graphit` with these words; returns its exit code (docs/reference/exit-codes.md)."""
     try:
         options = _parser().parse_intermixed_args(sys.argv[1:] if argv is None else list(argv))
         if options.help or options.version:

@@ -181,7 +181,7 @@ def add_monitor(add: Callable[..., object]) -> None:
         default=DEFAULT_MONITORING.every_s,
         metavar="off|DURATION",
         help="how often the machine is looked at beside the trials "
-        f"(default {DEFAULT_MONITORING.every_s:g}s; docs/monitor.md)",
+        f"(default {DEFAULT_MONITORING.every_s:g}s; docs/howto/monitor.md)",
     )
     add(
         "--monitor-top",
@@ -206,7 +206,7 @@ def add_mask(add: Callable[..., object]) -> None:
         default=[],
         metavar="PATTERN",
         help="a regular expression for secrets in commands and names, besides password=…, user:pw@host and the like "
-        "(docs/security.md); repeat for more",
+        "(docs/explanation/security.md); repeat for more",
     )
 
 

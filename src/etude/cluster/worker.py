@@ -53,9 +53,9 @@ KINDS: Mapping[str, Callable[[Part], None]] = {"blocks": _blocks, "tests": _test
 def run_part(place: Path) -> int:
     """Measure the part; an error is written beside it, in one line. Returns the exit status."""
     if not (place / TASK).exists() and (place / CELL).exists():
-        from etude.surface.worker import measure_cell
+        from etude.surface.worker import measure_on_node
 
-        return measure_cell(place)
+        return measure_on_node(place)
     try:
         part = read_part(place)
     except EtudeError as error:

@@ -36,7 +36,7 @@ def block_order(tests: Sequence[Test], block: int, seed: int) -> list[Test]:
     """The members of a block in random order, which depends on the seed and the block alone.
 
     Random order within each block keeps its error rate under drift, steps and periods, where a strict ABAB
-    fails at period two (simulation, docs/calibration.md).
+    fails at period two (simulation, docs/explanation/calibration.md).
     """
     order = list(tests)
     random.Random(f"{seed}:{block}").shuffle(order)

@@ -46,7 +46,7 @@ class Trial:
     def span_ns(self) -> tuple[int, int]:
         """First start and last end, ns of the monotonic clock of its first worker's host; -1 if unknown.
 
-        A program's `elapsed` is per launch; launches of one trial follow each other (docs/formats.md).
+        A program's `elapsed` is per launch; launches of one trial follow each other (docs/reference/formats.md).
         """
         host = self.first.host
         ends = [

@@ -341,7 +341,7 @@ def new_document(
     metrics: Mapping[str, Any],
     monitor: Monitoring | None = None,
 ) -> dict[str, Any]:
-    """experiment.json before the first session; members as in docs/formats.md."""
+    """experiment.json before the first session; members as in docs/reference/formats.md."""
     return {
         "format": FORMAT,
         "version": VERSION,

@@ -1,4 +1,4 @@
-"""Results in the formats of other programs (docs/export.md): one module a format, each data to text.
+"""Results in the formats of other programs (docs/howto/export.md): one module a format, each data to text.
 
 A format is a function from a `Document` to an `Exported`, listed in `FORMATS`.
 """

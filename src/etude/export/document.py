@@ -22,7 +22,7 @@ class Figures:
 
     count: int | None
     mean: float | None
-    """The one that fits the metric's kind (docs/statistics.md)."""
+    """The one that fits the metric's kind (docs/explanation/statistics.md)."""
     low: float | None
     """Lower end of the mean's interval, …"""
     high: float | None

@@ -1,7 +1,7 @@
 """CSV for Apache Otava: a row a run in the order of time, a column a metric of a test.
 
 Its importer takes a column of times, one `branch`, attributes, and numbers; a cell without a number stops it. Which way
-is better stands in its configuration (docs/export.md), not in the file.
+is better stands in its configuration (docs/howto/export.md), not in the file.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
     rules = whole.section("rule")
     found = tuple(_rule(rules.section(name), name) for name in rules.values)
     if not found:
-        raise InputError(f"{path}: has no rule; write one as [rule.NAME] (docs/history.md)")
+        raise InputError(f"{path}: has no rule; write one as [rule.NAME] (docs/howto/history.md)")
     return found
 
 

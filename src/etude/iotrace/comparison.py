@@ -54,7 +54,7 @@ _BEGINNINGS = {
     "script": re.compile(rb"\s*etude script 1\s*(?:\n|\Z)"),
     "roll": re.compile(rb"etuderol"),
 }
-"""docs/scripts.md, docs/roll-format.md."""
+"""docs/howto/scripts.md, docs/reference/roll-format.md."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Two profiles beside each other as one JSON document (docs/formats.md, "Two profiles as JSON")."""
+"""Two profiles beside each other as one JSON document (docs/reference/formats.md, "Two profiles as JSON")."""
 
 from __future__ import annotations
 

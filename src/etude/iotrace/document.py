@@ -1,4 +1,4 @@
-"""A profile as one JSON document (docs/formats.md, "A profile as JSON")."""
+"""A profile as one JSON document (docs/reference/formats.md, "A profile as JSON")."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A trace's calls as arrays: the engine writes them as columns, which are used in place.
 
-docs/trace-format.md, "Columns", says what it leaves.
+docs/reference/trace-format.md, "Columns", says what it leaves.
 """
 
 from __future__ import annotations

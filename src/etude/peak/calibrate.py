@@ -17,8 +17,7 @@ from scipy.optimize import nnls
 from scipy.special import chdtri, stdtrit
 
 from etude.errors import InputError
-from etude.peak.slo_ratio import slo_ratio_of
-from etude.peak.task import Task, Trial, TrialRequest
+from etude.peak.task import Task, Trial, TrialRequest, slo_ratio_of
 
 Floats = NDArray[np.float64]
 

@@ -20,8 +20,10 @@ from etude.peak.bottleneck import (
     find_not_made,
     generator_limited,
 )
-from etude.peak.policies.belief.curves import CAP, FLOOR, Floats
+from etude.peak.policies.belief.curves import Floats
 from etude.peak.policies.belief.evidence import (
+    CAP,
+    FLOOR,
     Evidence,
     between_trial_variance,
     disturbed_trials,

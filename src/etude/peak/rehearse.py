@@ -15,12 +15,11 @@ import numpy as np
 from scipy.special import betaincinv
 
 from etude.errors import InputError, MachineRefuses
-from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.curves import LIMIT_MS, Curve
 from etude.peak.harnesses.simulated import NOISE, Noise, SimulatedServer
 from etude.peak.policies.belief.evidence import batch_readings, between_trial_variance, evidence_of
 from etude.peak.search import Policy, search
-from etude.peak.task import Answer, Kind, Task, Trial, TrialRequest
+from etude.peak.task import Answer, Criterion, Goal, Kind, Task, Trial, TrialRequest
 
 MARGIN = 1.5
 """Factor by which peaks lie inside the task's range, so that loads on both sides can be tried."""

@@ -20,12 +20,25 @@ BUDGET_SPENT = "the budget of benchmarking time is spent"
 """Reason in `Answer.why` for the end of a search or a map."""
 
 
+@dataclass(frozen=True)
+class Watcher:
+    """Callbacks of a search: a trial begins; its windows so far, before the policy sees them; a trial is stored."""
+
+    begins: Callable[[TrialRequest], None] = lambda request: None
+    window: Callable[[TrialRequest, Sequence[Window]], None] = lambda request, windows: None
+    made: Callable[[TrialRequest, Trial], None] = lambda request, trial: None
+
+
+NOBODY = Watcher()
+
+
 def search(
     policy: Policy,
     task: Task,
     bench: Bench,
     before: Sequence[Trial] = (),
     made: Callable[[TrialRequest, Trial], None] = lambda request, trial: None,
+    watcher: Watcher = NOBODY,
 ) -> Answer:
     """Search until the policy answers. `before`: trials made by an earlier session; `made` is called with each new one
     and stores it before it returns."""
@@ -39,12 +52,26 @@ def search(
         if len(trials) >= MOST_TRIALS:
             return policy.best(task, trials, f"{MOST_TRIALS} trials did not end the search")
         trail.note("search", f"trial {len(trials) + 1}: {task.load_text(decision.load)}: {decision.why}")
-        trial = bench.run(decision, partial(policy.enough, task, tuple(trials), decision))
+        watcher.begins(decision)
+        trial = bench.run(decision, partial(_enough, policy, task, tuple(trials), decision, watcher))
         limited = f", limited by the {trial.limited}" if trial.limited else ""
         took = f"{len(trial.windows)} windows in {trial.cost_s:.1f} s of benchmarking time"
         trail.note("search", f"trial {len(trials) + 1} {trial.ended}: {took}{limited}")
         made(decision, trial)
+        watcher.made(decision, trial)
         trials.append(trial)
+
+
+def _enough(
+    policy: Policy,
+    task: Task,
+    trials: Sequence[Trial],
+    request: TrialRequest,
+    watcher: Watcher,
+    windows: Sequence[Window],
+) -> bool:
+    watcher.window(request, windows)
+    return policy.enough(task, trials, request, windows)
 
 
 def benchmarking_time_s(trials: Sequence[Trial]) -> float:
@@ -63,23 +90,6 @@ class Bench(Protocol):
     def run(self, request: TrialRequest, enough: EarlyStop) -> Trial:
         """Offer a load until the run length is over or `enough` returns True."""
         ...
-
-
-@dataclass(frozen=True)
-class ObservedBench:
-    """Notifies callbacks of each trial that begins and of each of its windows, before the policy sees them."""
-
-    bench: Bench
-    begins: Callable[[TrialRequest], None]
-    window: Callable[[TrialRequest, Sequence[Window]], None]
-
-    def run(self, request: TrialRequest, enough: EarlyStop) -> Trial:
-        def asked(windows: Sequence[Window]) -> bool:
-            self.window(request, windows)
-            return enough(windows)
-
-        self.begins(request)
-        return self.bench.run(request, asked)
 
 
 @dataclass(frozen=True)

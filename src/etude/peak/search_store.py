@@ -1,4 +1,5 @@
-"""A search on disk: a results directory whose trials are exactly what the policy saw (docs/formats.md, "A search").
+"""A search on disk: a results directory whose trials are exactly what the policy saw (docs/reference/formats.md, "A
+search").
 
 Each load is a test and each trial a measurement with its windows, so `etude stats`, `plot` and `bundle` can read it.
 Each line also has a member `peak`: the request, its cost and its end. Numbers are read back bit by bit: a resumed
@@ -25,7 +26,6 @@ from etude.codec import decoded, finite, plain
 from etude.errors import EDITED, InputError
 from etude.experiment.session import new_document, replace_plan
 from etude.osutil.trust import check_for_root
-from etude.peak.goal import Goal
 from etude.peak.machine_state import machine_member
 from etude.peak.policies import policy
 from etude.peak.record import (
@@ -40,8 +40,7 @@ from etude.peak.record import (
     open_record,
     whole_lines,
 )
-from etude.peak.slo_ratio import slo_ratio_of
-from etude.peak.task import Answer, GeneratorPart, Task, Trial, TrialRequest
+from etude.peak.task import Answer, GeneratorPart, Goal, Task, Trial, TrialRequest, slo_ratio_of
 from etude.peak.window import Window
 from etude.results.histograms import Histogram, decode, encode
 from etude.results.model import Measurement, check_measurement, to_line
@@ -309,7 +308,7 @@ def part_member(part: GeneratorPart) -> dict[str, Any]:
 
 
 def window_lines(windows: Sequence[Window]) -> list[dict[str, Any]]:
-    """Windows in the format of docs/formats.md, with `mean_s`."""
+    """Windows in the format of docs/reference/formats.md, with `mean_s`."""
     return [_window_line(window) for window in windows]
 
 

@@ -11,8 +11,7 @@ import numpy as np
 from scipy import special
 
 from etude.peak.bottleneck import headroom
-from etude.peak.goal import WORST, Goal
-from etude.peak.task import Task, Trial
+from etude.peak.task import Goal, Task, Trial, slo_ratio_of
 from etude.peak.window import joined_windows
 
 
@@ -36,13 +35,6 @@ class Reading:
             return math.inf
         quantile = float(special.stdtrit(n - 1, (1 + confidence) / 2))
         return quantile * float(np.std(self.values, ddof=1)) / math.sqrt(n)
-
-
-def slo_ratio_of(goal: Goal, trial: Trial) -> float:
-    """SLO ratio of one trial; the maximum if the server died or fell far behind."""
-    if trial.ended == "died" or trial.limited == "server":
-        return WORST
-    return goal.reading(trial.windows)
 
 
 def slo_ratios(task: Task, trials: Sequence[Trial]) -> list[Reading]:

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from etude.errors import InputError, UsageError
-from etude.peak.goal import Criterion, Goal
 from etude.peak.search import Bench
-from etude.peak.task import Task, Trial
+from etude.peak.task import Criterion, Goal, Task, Trial
 
 if TYPE_CHECKING:
     from etude.peak.harnesses.curves import Curve

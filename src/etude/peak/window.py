@@ -14,7 +14,7 @@ from etude.results.histograms import Histogram
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Counts and times of one window (docs/formats.md, "Windows")."""
+    """Counts and times of one window (docs/reference/formats.md, "Windows")."""
 
     duration_s: codec.Number
     offered: int

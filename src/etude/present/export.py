@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 
 from etude.analysis.cross_session import CrossSession
@@ -14,14 +13,12 @@ from etude.errors import cannot_write
 from etude.osutil.trust import write_user_file
 from etude.present.section import Table
 from etude.present.sections.bench import verdict_table
-from etude.present.sentences import comparison as text
-from etude.present.sentences.verdict import answer_lines, status_line, verdict_lines
+from etude.present.sentences.verdict import answer_lines, status_line
 from etude.present.sentences.warnings import group_text
 from etude.present.to_html import html_lines, html_table
 from etude.present.to_json import json_text, summary_figures, verdict_document
 from etude.present.to_markdown import table_markdown
 from etude.results.delimited import text_cell
-from etude.units.formatting import counted
 
 _COLUMNS = (
     "count",
@@ -87,26 +84,6 @@ def to_markdown(verdict: Verdict) -> str:
 
 def _table(verdict: Verdict) -> Table:
     return verdict_table(verdict, verdict.primary)
-
-
-class ShownVerdict(Verdict):
-    """A verdict that shows itself: `print` has it as text, a notebook as a table."""
-
-    def __str__(self) -> str:
-        return "\n".join(verdict_lines(self))
-
-    def __repr__(self) -> str:
-        tests = counted(len(self.tests), "test")
-        ratios = [f"{c.other} / {c.base} = {text.ratio_text(c.ratio)}" for c in self.comparisons[:1]]
-        return f"<Verdict of {self.directory}: {', '.join([tests, *ratios])}>"
-
-    def _repr_html_(self) -> str:
-        return as_html(self)
-
-
-def notebook_table(verdict: Verdict) -> ShownVerdict:
-    """The same verdict, which shows itself."""
-    return ShownVerdict(**{each.name: getattr(verdict, each.name) for each in fields(verdict)})
 
 
 def as_html(verdict: Verdict) -> str:

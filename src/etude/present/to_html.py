@@ -16,7 +16,7 @@ import orjson
 
 from etude.errors import MachineRefuses
 from etude.escaping import escaped
-from etude.present.section import Cell, Content, Picture, Table, cell_text
+from etude.present.section import Cell, Content, Paragraphs, Picture, Section, Sentence, Table, cell_text
 from etude.present.sentences.comparison import with_full_stop
 
 if TYPE_CHECKING:
@@ -133,6 +133,21 @@ def html_table(table: Table) -> str:
     rows = (map(escape, map(cell_text, row)) for row in table.rows)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def notebook_html(section: Section) -> str:
+    """A section for a notebook: its answer, its sentences and tables, without figures and scripts."""
+    told = {line for part in section.paragraphs for line in part.lines}
+    parts = [html_lines(section.answer)] if section.answer else []
+    for block in section.blocks:
+        if isinstance(block, Table) and block.room != "screen":
+            caption = f"<p><b>{escape(block.caption)}</b></p>" if block.caption else ""
+            parts.append(caption + html_table(block))
+        elif isinstance(block, Paragraphs) and block.room != "screen":
+            parts.append(f"<p><b>{escape(block.heading)}</b></p>" + html_lines(block.lines))
+        elif isinstance(block, Sentence) and block.text and block.text not in told:
+            parts.append(html_lines([block.text]))
+    return "".join(parts)
 
 
 def html_lines(lines: Iterable[str]) -> str:

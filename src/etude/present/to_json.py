@@ -62,7 +62,7 @@ def _plain(value: Any) -> Any:
 def verdict_document(
     verdict: Verdict, across: Sequence[CrossSession] = (), machines: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The verdict as JSON-able data (docs/formats.md).
+    """The verdict as JSON-able data (docs/reference/formats.md).
 
     across: comparisons with a baseline of another session. machines: a line for each compared result whose machine or
     settings are others.

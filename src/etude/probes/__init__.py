@@ -1,1 +1,1 @@
-"""Probes: their interface, their runner, and those that come with Étude (docs/extending.md)."""
+"""Probes: their interface, their runner, and those that come with Étude (docs/howto/extending.md)."""

@@ -1,4 +1,4 @@
-"""Executable probes: every executable in a directory `probes.d` of the library (docs/extending.md)."""
+"""Executable probes: every executable in a directory `probes.d` of the library (docs/howto/extending.md)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Interface of a probe, which takes metrics before and after a measured command.
 
-Nothing of it may run in between. docs/extending.md explains how to write one.
+Nothing of it may run in between. docs/howto/extending.md explains how to write one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Context:
     """The measured EXEC of a trial, all its workers. Before the launch `elapsed_s` is None.
 
     All measured processes descend from `engine_pid`. `environment` holds the variables that the trial's scripts get
-    in addition to the environment that Étude was started in (docs/language.md).
+    in addition to the environment that Étude was started in (docs/reference/language.md).
     """
 
     engine_pid: int = 0

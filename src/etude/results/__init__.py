@@ -1,1 +1,1 @@
-"""Results on disk: measurements, writing and reading them (docs/formats.md)."""
+"""Results on disk: measurements, writing and reading them (docs/reference/formats.md)."""

@@ -1,4 +1,5 @@
-"""Named blocks of text: output of hooks and probes for a trial in addition to metrics (docs/formats.md, "Blocks")."""
+"""Named blocks of text: output of hooks and probes for a trial in addition to metrics (docs/reference/formats.md,
+"Blocks")."""
 
 from __future__ import annotations
 

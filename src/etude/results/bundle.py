@@ -1,6 +1,6 @@
 """Bundles on disk: an archive or a directory with checksums, written reproducibly, verified, unpacked safely.
 
-docs/bundle.md describes the format. `etude.present.bundle` selects the contents of a bundle.
+docs/howto/bundle.md describes the format. `etude.present.bundle` selects the contents of a bundle.
 """
 
 from __future__ import annotations

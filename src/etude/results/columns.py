@@ -1,6 +1,6 @@
 """Étude's own results as arrays: the engine parses the lines on all cores, and its output is mapped in place.
 
-docs/formats.md, "Columns", specifies the output.
+docs/reference/formats.md, "Columns", specifies the output.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def sources_of(path: Path, experiment: Mapping[str, Any], roles: Collection[str]
 def read_files(
     path: Path, sources: Sequence[Source], metrics: Collection[str] | None
 ) -> tuple[Columns, list[dict[str, Any]]]:
-    """All measurements of some files below `path`, and the end of each file (docs/formats.md, `files`).
+    """All measurements of some files below `path`, and the end of each file (docs/reference/formats.md, `files`).
 
     Raises:
         InputError, MachineRefuses: same as `read_columns`.

@@ -1,4 +1,4 @@
-"""Measurements and their metrics: the rows of all results (docs/formats.md)."""
+"""Measurements and their metrics: the rows of all results (docs/reference/formats.md)."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def metric_kind(name: str, unit: str, asked: str | None = None) -> MetricKind:
 
 
 class Measurement(NamedTuple):
-    """One measured command in one worker of one trial. Members as in docs/formats.md, "A measurement".
+    """One measured command in one worker of one trial. Members as in docs/reference/formats.md, "A measurement".
 
     A tuple, because thousands are read while a user waits for the verdict.
     """

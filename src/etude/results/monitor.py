@@ -1,6 +1,6 @@
 """Readings of a session's monitor as arrays, and their means over intervals of time.
 
-docs/monitor.md has the format.
+docs/howto/monitor.md has the format.
 """
 
 from __future__ import annotations

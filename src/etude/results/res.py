@@ -1,7 +1,7 @@
 """Auto-pilot's results format: blocks of text; `[measurement]` holds one `name = value` per line.
 
-Its rules are in docs/formats.md, "Auto-pilot's results files". Scripts and hooks append blocks of their own, and blocks
-may be truncated, so reading raises no errors here.
+Its rules are in docs/reference/formats.md, "Auto-pilot's results files". Scripts and hooks append blocks of their
+own, and blocks may be truncated, so reading raises no errors here.
 """
 
 from __future__ import annotations

@@ -78,11 +78,11 @@ class Series:
     inner: int = 1
     """Launches in each trial."""
     caches: Sequence[Mapping[str, Any] | None] = ()
-    """Cache preparation before each trial (docs/formats.md); empty if none was requested."""
+    """Cache preparation before each trial (docs/reference/formats.md); empty if none was requested."""
     kernel: Sequence[Mapping[str, Any] | None] = ()
     """Kernel messages and CPU throttling during each trial; empty if there were none."""
     windows: Sequence[Sequence[Mapping[str, Any]] | None] = ()
-    """Windows reported by each trial (docs/formats.md); empty if there were none."""
+    """Windows reported by each trial (docs/reference/formats.md); empty if there were none."""
     spans: Whole | None = None
     """Shape (trials, 2): first start and last end, ns of that boot's monotonic clock, on the host of the first
     worker; -1 if unknown. None if unknown for all trials."""

@@ -1,6 +1,6 @@
 """Windows that a workload reports while it runs: lines of JSON, appended to the file named by $ETUDE_WINDOWS.
 
-Their members: docs/formats.md, "Windows". A line is read once it is complete, so that a file can be followed.
+Their members: docs/reference/formats.md, "Windows". A line is read once it is complete, so that a file can be followed.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def parse_window(line: bytes) -> Window:
     except orjson.JSONDecodeError as error:
         raise ValueError(f"it is no JSON ({error})") from None
     if type(window) is not dict:
-        raise ValueError("expected an object with duration_s and latency; docs/formats.md, windows")
+        raise ValueError("expected an object with duration_s and latency; docs/reference/formats.md, windows")
     duration = window.get("duration_s", 0.0)
     if type(duration) not in (int, float) or not (math.isfinite(duration) and duration >= 0):
         raise ValueError(f"duration_s: expected seconds, not {short(duration)}")

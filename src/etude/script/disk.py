@@ -1,4 +1,4 @@
-"""AGE, FILL and PRECONDITION: their lines (docs/disk-state.md); and the file system of a test."""
+"""AGE, FILL and PRECONDITION: their lines (docs/howto/disk-state.md); and the file system of a test."""
 
 from __future__ import annotations
 

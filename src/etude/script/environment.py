@@ -1,4 +1,4 @@
-"""Environment of a script's commands (docs/language.md, "The environment of scripts")."""
+"""Environment of a script's commands (docs/reference/language.md, "The environment of scripts")."""
 
 from __future__ import annotations
 

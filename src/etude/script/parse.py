@@ -184,7 +184,7 @@ class _Compiler:
         if word.upper() in DIRECTIVES:
             return self._error(f"directives are upper case: expected {word.upper()}")
         close = get_close_matches(word[:40].upper(), DIRECTIVES, 1)
-        hint = f"did you mean {close[0]}?" if close else "expected one of docs/language.md"
+        hint = f"did you mean {close[0]}?" if close else "expected one of docs/reference/language.md"
         name, equals, _ = self.at.text.partition("=")
         if equals and not close and NAME.fullmatch(name.strip()):
             hint = f"to set a variable write VAR {shown_word(self.at.text)[1:-1]}"

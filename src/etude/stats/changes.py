@@ -34,7 +34,7 @@ FEWEST_FOR_DRIFT = 10
 
 STRICTNESS = 3.0
 """Factor of the penalty: a step must explain this times ln n times the noise variance; its cost is in
-docs/history.md."""
+docs/howto/history.md."""
 
 PLACED = 0.95
 """Confidence of the interval of a step's place, within which it may be moved."""

@@ -60,7 +60,7 @@ def crossing(
     Interval: percentiles of the crossings of medians of trials resampled at each x; a draw without a crossing counts as
     one before the first x, or after the last.
     Raises ValueError if x does not rise or samples are not positive.
-    Source: percentile bootstrap (Efron 1979); its coverage is in docs/statistics.md.
+    Source: percentile bootstrap (Efron 1979); its coverage is in docs/explanation/statistics.md.
     """
     check_confidence(confidence)
     check_positive("level", level)

@@ -41,7 +41,7 @@ def mean_interval(
     factor: correction for a stop rule that looks after every trial (its `.factor`); 1.0 for a fixed count.
     worth: `effective_count` of `x`, if it is known.
     None below two values. Raises ValueError for a non-finite sample.
-    Source: Student's interval; its coverage under stop rules and dependence is in docs/calibration.md.
+    Source: Student's interval; its coverage under stop rules and dependence is in docs/explanation/calibration.md.
     """
     check_confidence(confidence)
     check_positive("factor", factor)

@@ -1,7 +1,7 @@
 """A stop program's predicate, `getstats --predicate`, evaluated on samples in memory; alternatives and their operands.
 
-There is no correction for repeated looks or for dependence: these are the papers' own figures. docs/calibration.md
-gives the resulting coverage.
+There is no correction for repeated looks or for dependence: these are the papers' own figures.
+docs/explanation/calibration.md gives the resulting coverage.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def paired_ratio(
     every value, and its error widens the interval by its effect on the log ratio.
     Raises ValueError for values at or below zero (before or after subtraction), unequal lengths, or n < 2.
     Source: Student's interval of the mean log ratio, with the effective number of pairs (`effective_count`); coverage
-    under RatioPrecision in docs/calibration.md.
+    under RatioPrecision in docs/explanation/calibration.md.
     """
     check_confidence(confidence)
     check_positive("factor", factor)

@@ -1,7 +1,7 @@
 """Level shift at the begin or the end of a series of trials. It is a diagnosis: nothing is ever deleted.
 
 It is for complete series. Within a stop rule either detector is harmful, because it takes a few slow trials at the
-beginning for a warm-up: docs/statistics.md.
+beginning for a warm-up: docs/explanation/statistics.md.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def level_shift(
     that one or two slow trials near an end are no level; and a few slow ones in the middle do not separate those before
     and after.
     Source: the largest t of Hawkins (1977) and Worsley (1979); PELT of Killick, Fearnhead and Eckley (2012);
-    docs/statistics.md for both.
+    docs/explanation/statistics.md for both.
     """
     for name, value in (("practical", practical), ("level", level), ("penalty", penalty)):
         check_positive(name, value)

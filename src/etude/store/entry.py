@@ -151,7 +151,7 @@ _MEMBERS = {
 
 
 def machine_of(name: str, snapshot: Mapping[str, Any] | None) -> Machine:
-    """A machine by its snapshot (docs/snapshot.md); without one it has no facts and no digest."""
+    """A machine by its snapshot (docs/howto/snapshot.md); without one it has no facts and no digest."""
     found = {fact: _text(fact, _member(snapshot or {}, path)) for fact, path in _MEMBERS.items()}
     return of_facts(name, {fact: text for fact, text in found.items() if text})
 

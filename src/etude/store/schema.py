@@ -1,4 +1,4 @@
-"""The tables of the store (docs/formats.md, "The store"). Those on disk are made by `migrations`."""
+"""The tables of the store (docs/reference/formats.md, "The store"). Those on disk are made by `migrations`."""
 
 from __future__ import annotations
 

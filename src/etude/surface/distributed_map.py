@@ -66,7 +66,7 @@ def machine_findings(kept: MapStore, fit: Choice | None) -> list[str]:
         return several
     data = known_samples(kept.samples())
     off = data.log - fit.left_out.log
-    return [*several, *machines_apart(off, [hosts[cell] for cell in data.cells])]
+    return [*several, *machines_apart(off, [hosts[configuration] for configuration in data.cells])]
 
 
 def machines_apart(off: Floats, hosts: Sequence[str]) -> list[str]:
@@ -136,7 +136,11 @@ def budget_left(kept: MapStore, budget: MapBudget, pending: Sequence[Configurati
     spent = sum(line.sample.cost_s for line in kept.attempts())
     paid = [sample.cost_s for sample in kept.samples() if sample.cost_s > 0]
     usual_s = fmean(paid) if paid else budget.cell_s or math.inf
-    return budget.budget_s - spent - sum(usual_s if cost is None else cost(cell) for cell in pending)
+    return (
+        budget.budget_s
+        - spent
+        - sum(usual_s if cost is None else cost(configuration) for configuration in pending)
+    )
 
 
 def next_visit(kept: MapStore, budget: MapBudget, pending: Sequence[Configuration]) -> Visit | str:
@@ -168,7 +172,7 @@ def _lost(kept: MapStore, pending: Sequence[Configuration]) -> list[Configuratio
     """Configurations whose last attempt does not count, in the order of these attempts."""
     last = {line.sample.cell: line.lost for line in kept.attempts()}
     closed = {*pending, *(sample.cell for sample in kept.samples()), *kept.definition.space.without}
-    return [cell for cell, lost in last.items() if lost and cell not in closed]
+    return [configuration for configuration, lost in last.items() if lost and configuration not in closed]
 
 
 LOOK_S = 20.0
@@ -180,7 +184,7 @@ class DistributedDisplay:
     """Callbacks for progress."""
 
     begins: Callable[[Visit], None] = lambda visit: None
-    looks: Callable[[Sequence[Configuration], int], None] = lambda cells, running: None
+    looks: Callable[[Sequence[Configuration], int], None] = lambda configurations, running: None
     """Pending configurations, and how many of them run; the others wait for a node."""
     made: Callable[[Visit, Sample, str], None] = lambda visit, sample, host: None
     lost: Callable[[Visit, JobEnd], None] = lambda visit, ended: None
@@ -188,7 +192,7 @@ class DistributedDisplay:
 
 def run_map_over_pool(
     kept: MapStore,
-    cells: ConfigurationJobs,
+    configurations: ConfigurationJobs,
     pool: JournaledPool,
     budget: MapBudget,
     display: DistributedDisplay,
@@ -199,7 +203,7 @@ def run_map_over_pool(
     Raises:
         EtudeError: nothing can be measured at all, the pool refuses, or results cannot be written.
     """
-    why = _DistributedMap(kept, cells, pool, budget, display).made()
+    why = _DistributedMap(kept, configurations, pool, budget, display).made()
     samples = kept.samples()
     surrogate = fit_surrogate(kept.definition.space, tuple(samples))
     said = [*findings(samples), *machine_findings(kept, surrogate)]
@@ -224,14 +228,17 @@ class _DistributedMap:
     def __init__(
         self,
         kept: MapStore,
-        cells: ConfigurationJobs,
+        configurations: ConfigurationJobs,
         pool: JournaledPool,
         budget: MapBudget,
         display: DistributedDisplay,
     ) -> None:
-        self.kept, self.cells, self.budget, self.display = kept, cells, budget, display
-        restore_learned_state(kept, cells)
-        lost = {cell: self._losses(cell) for cell in {line.sample.cell for line in kept.attempts()}}
+        self.kept, self.cells, self.budget, self.display = kept, configurations, budget, display
+        restore_learned_state(kept, configurations)
+        lost = {
+            configuration: self._losses(configuration)
+            for configuration in {line.sample.cell for line in kept.attempts()}
+        }
         self.jobs: JobLoop[_Attempt] = JobLoop(pool, self._adopted, lost)
         self.why = ""
         """Reason why no more jobs start now."""
@@ -247,8 +254,8 @@ class _DistributedMap:
             raise error
         return self.why
 
-    def _losses(self, cell: Configuration) -> Losses:
-        lines = [line for line in self.kept.losses(cell) if line.lost in RETRYABLE]
+    def _losses(self, configuration: Configuration) -> Losses:
+        lines = [line for line in self.kept.losses(configuration) if line.lost in RETRYABLE]
         return Losses(len(lines), frozenset(line.host for line in lines if line.lost == "node-lost"))
 
     def _adopted(self, job: Job) -> _Attempt:

@@ -76,31 +76,41 @@ class Space:
     def __iter__(self) -> Iterator[Configuration]:
         """Configurations in order; the last factor changes fastest."""
         every = itertools.product(*(range(len(factor.levels)) for factor in self.factors))
-        return (cell for cell in every if cell not in self.without) if self.without else every
+        return (
+            (configuration for configuration in every if configuration not in self.without)
+            if self.without
+            else every
+        )
 
-    def coded(self, cells: Sequence[Configuration]) -> Floats:
+    def coded(self, configurations: Sequence[Configuration]) -> Floats:
         """Coded levels, shape (configurations, factors)."""
-        numbers = np.asarray(cells, dtype=np.intp).reshape(len(cells), len(self.factors))
+        numbers = np.asarray(configurations, dtype=np.intp).reshape(len(configurations), len(self.factors))
         columns = [codes[numbers[:, at]] for at, codes in enumerate(self._codes)]
-        return np.stack(columns, axis=1) if columns else np.zeros((len(cells), 0))
+        return np.stack(columns, axis=1) if columns else np.zeros((len(configurations), 0))
 
-    def settings(self, cell: Configuration) -> dict[str, str]:
+    def settings(self, configuration: Configuration) -> dict[str, str]:
         """Level of each factor, as text."""
-        return {factor.name: factor.text(level) for factor, level in zip(self.factors, cell, strict=True)}
+        return {
+            factor.name: factor.text(level) for factor, level in zip(self.factors, configuration, strict=True)
+        }
 
-    def name(self, cell: Configuration) -> str:
+    def name(self, configuration: Configuration) -> str:
         """`disks=2 nfsds=16`."""
-        return " ".join(f"{name}={text}" for name, text in self.settings(cell).items())
+        return " ".join(f"{name}={text}" for name, text in self.settings(configuration).items())
 
     @cached_property
     def _codes(self) -> list[Floats]:
         return [factor.coded() for factor in self.factors]
 
 
-def setting_text(factors: Sequence[Factor], cell: Configuration, without: Iterable[int] = ()) -> str:
+def setting_text(factors: Sequence[Factor], configuration: Configuration, without: Iterable[int] = ()) -> str:
     """`disks=2 fs=ext4`: levels of all factors except those of `without`."""
     left_out = set(without)
-    pairs = [(f, level) for n, (f, level) in enumerate(zip(factors, cell, strict=True)) if n not in left_out]
+    pairs = [
+        (f, level)
+        for n, (f, level) in enumerate(zip(factors, configuration, strict=True))
+        if n not in left_out
+    ]
     return " ".join(f"{factor.name}={factor.text(level)}" for factor, level in pairs)
 
 
@@ -108,18 +118,20 @@ def settings_of(space: Space, without: Iterable[int]) -> list[Configuration]:
     """One configuration for each setting of the other factors, with those of `without` at their lowest level, in
     order."""
     at = set(without)
-    found = (tuple(0 if n in at else level for n, level in enumerate(cell)) for cell in space)
+    found = (
+        tuple(0 if n in at else level for n, level in enumerate(configuration)) for configuration in space
+    )
     return list(dict.fromkeys(found))
 
 
-def with_level(cell: Configuration, factor: int, level: int) -> Configuration:
+def with_level(configuration: Configuration, factor: int, level: int) -> Configuration:
     """The configuration with another level of one factor."""
-    return (*cell[:factor], level, *cell[factor + 1 :])
+    return (*configuration[:factor], level, *configuration[factor + 1 :])
 
 
-def row_of(cell: Configuration, factor: int, count: int) -> list[Configuration]:
-    """The configurations that differ from `cell` in one factor, over all its levels."""
-    return [with_level(cell, factor, level) for level in range(count)]
+def row_of(configuration: Configuration, factor: int, count: int) -> list[Configuration]:
+    """The configurations that differ from `configuration` in one factor, over all its levels."""
+    return [with_level(configuration, factor, level) for level in range(count)]
 
 
 KINDS_APART = 9.0
@@ -139,7 +151,7 @@ def distance(space: Space, places: Floats, place: Floats) -> Floats:
 def farthest_configuration(space: Space, taken: Iterable[Configuration]) -> Configuration:
     """The configuration farthest from the nearest of those taken; the one farthest from the middle if there are
     none."""
-    return _far(space.factors, space.without).cell(set(taken))
+    return _far(space.factors, space.without).configuration(set(taken))
 
 
 class _Far:
@@ -147,23 +159,23 @@ class _Far:
 
     def __init__(self, space: Space) -> None:
         self._space = space
-        self._cells = list(space)
-        self._places = space.coded(self._cells)
+        self._configurations = list(space)
+        self._places = space.coded(self._configurations)
         self._forget()
 
     def _forget(self) -> None:
         self._taken: set[Configuration] = set()
-        self._nearest = np.full(len(self._cells), np.inf)
+        self._nearest = np.full(len(self._configurations), np.inf)
 
-    def cell(self, taken: set[Configuration]) -> Configuration:
+    def configuration(self, taken: set[Configuration]) -> Configuration:
         if not taken:
-            return self._cells[int((self._places**2).sum(axis=1).argmax())]
+            return self._configurations[int((self._places**2).sum(axis=1).argmax())]
         if not self._taken <= taken:
             self._forget()
         for place in self._space.coded(sorted(taken - self._taken)):
             self._nearest = np.minimum(self._nearest, distance(self._space, self._places, place))
         self._taken = taken
-        return self._cells[int(self._nearest.argmax())]
+        return self._configurations[int(self._nearest.argmax())]
 
 
 @lru_cache(maxsize=2)

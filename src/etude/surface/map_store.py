@@ -1,4 +1,4 @@
-"""A map on disk: a results directory with a test per configuration (docs/formats.md, "A surface").
+"""A map on disk: a results directory with a test per configuration (docs/reference/formats.md, "A surface").
 
 A configuration's measurement is one line, with the member `surface`; its search or experiment is a results directory
 inside the configuration's. Nothing is therefore measured twice after a crash.
@@ -163,23 +163,23 @@ class MapStore(Record):
         """All attempts, in order, including those with a lost node."""
         return list(self._read)
 
-    def losses(self, cell: Configuration) -> list[Line]:
+    def losses(self, configuration: Configuration) -> list[Line]:
         """Attempts at a configuration with a lost node, since its last completed one."""
         found: list[Line] = []
         for line in self._read:
-            if line.sample.cell == cell:
+            if line.sample.cell == configuration:
                 found = [*found, line] if line.lost else []
         return found
 
-    def configuration_place(self, cell: Configuration) -> Path:
+    def configuration_place(self, configuration: Configuration) -> Path:
         """Directory of a configuration."""
         space = self.definition.space
-        return self.place(space.name(cell), space.settings(cell))
+        return self.place(space.name(configuration), space.settings(configuration))
 
-    def attempt_place(self, cell: Configuration, *, last: bool = False) -> Path:
+    def attempt_place(self, configuration: Configuration, *, last: bool = False) -> Path:
         """Directory of the next attempt at a configuration, or of the last one."""
-        number = self._attempts(cell) + (not last)
-        place = self.configuration_place(cell)
+        number = self._attempts(configuration) + (not last)
+        place = self.configuration_place(configuration)
         return place / f"attempt-{number}" if number > 1 else place
 
     def keep(self, visit: Visit, sample: Sample, attempt: Attempt | None = None) -> None:
@@ -228,8 +228,8 @@ class MapStore(Record):
             note=sample.why,
         )
 
-    def _attempts(self, cell: Configuration) -> int:
-        return sum(line.sample.cell == cell for line in self._read)
+    def _attempts(self, configuration: Configuration) -> int:
+        return sum(line.sample.cell == configuration for line in self._read)
 
     def _load(self) -> list[Line]:
         files = [self.directory / entry["directory"] / FILE for entry in self.document["tests"]]
@@ -375,7 +375,7 @@ class _Tried:
 
 
 def _read_samples(path: Path, space: Space) -> list[Line]:
-    cells = set(Space(space.factors))
+    configurations = set(Space(space.factors))
     found = []
     for number, text in whole_lines(path):
         try:
@@ -385,7 +385,7 @@ def _read_samples(path: Path, space: Space) -> list[Line]:
             tried = decoded(_Tried, member, where, "surface")
             if tried.lost and tried.lost not in LOST:
                 raise ValueError(f"lost {tried.lost!r}")
-            sample = sample_of_member(member, cells, where, "surface")
+            sample = sample_of_member(member, configurations, where, "surface")
             found.append(Line(tried.order, sample, line["host"], tried.lost, tried.system))
         except EDITED as error:
             raise InputError(
@@ -394,10 +394,12 @@ def _read_samples(path: Path, space: Space) -> list[Line]:
     return found
 
 
-def sample_of_member(member: Any, cells: Collection[Configuration], where: str, at: str = "") -> Sample:
+def sample_of_member(
+    member: Any, configurations: Collection[Configuration], where: str, at: str = ""
+) -> Sample:
     """A sample from plain data. Raises InputError if it is invalid or not of these configurations."""
     sample = decoded(Sample, member, where, at)
-    if sample.cell not in cells or sample.state == "predicted":
+    if sample.cell not in configurations or sample.state == "predicted":
         raise InputError(
             f"{where}: no configuration of a surface: {sample.state} {list(sample.cell)}; was it edited?"
         )

@@ -25,7 +25,7 @@ from etude.experiment.session import EngineMaker
 from etude.experiment.test import MetricPattern, Test
 from etude.experiment.trial import OOM_KILLED
 from etude.machine.resources.cgroups import oom_kills
-from etude.peak.harnesses.spec import fill
+from etude.peak.harnesses.command import fill
 from etude.results.model import Measurement
 from etude.results.reader import load_results, read_experiment
 from etude.results.results import Results
@@ -128,7 +128,7 @@ class Metric(Response):
         _leave_other_resources(
             place, lambda plan: all((known["command"], known["setup"]) == here for known in plan["tests"])
         )
-        with suppress(_TimeIsUp), _of_a_cell():
+        with suppress(_TimeIsUp), _of_a_configuration():
             if (place / "experiment.json").exists():
                 return resume(place, observe=observe, make_engine=self.make_engine).results
             budget_s = BUDGET_S if left_s is None else left_s
@@ -194,7 +194,7 @@ class Metric(Response):
 
 
 @contextmanager
-def _of_a_cell() -> Iterator[None]:
+def _of_a_configuration() -> Iterator[None]:
     """Turn errors of a command or its output into errors of this configuration only."""
     try:
         yield

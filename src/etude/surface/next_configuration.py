@@ -28,7 +28,7 @@ BY = math.log(1.5)
 """Log difference that is the minimum for an outlier."""
 FAR = 4.0
 """Robust standard deviations (1.4826·MAD of all configurations) that are the minimum for an outlier."""
-LEAST_CELLS = 8
+LEAST_CONFIGURATIONS = 8
 """Minimum number of configurations for outliers."""
 ALIKE = math.log(1.1)
 """Log difference up to which two measurements of a configuration agree."""
@@ -41,7 +41,7 @@ def outlier_index(
 ) -> int | None:
     """Index, in `fit.known`, of the largest outlier that was measured once, or repeatedly without agreement; None if
     there is none. `besides`: configurations to skip."""
-    if len(fit.known.cells) < LEAST_CELLS or not np.isfinite(fit.left_out.log).all():
+    if len(fit.known.cells) < LEAST_CONFIGURATIONS or not np.isfinite(fit.left_out.log).all():
         return None
     values: dict[Configuration, list[float]] = {}
     tried = Counter(sample.cell for sample in samples)
@@ -49,10 +49,10 @@ def outlier_index(
         if sample.state == "measured" and sample.value:
             values.setdefault(sample.cell, []).append(math.log(sample.value))
     for at in outlier_indices(fit.known.log - fit.left_out.log):
-        cell = fit.known.cells[at]
-        *_, last = logs = values[cell]
+        configuration = fit.known.cells[at]
+        *_, last = logs = values[configuration]
         settled = any(abs(each - last) <= ALIKE for each in logs[:-1])
-        if cell not in besides and tried[cell] < MOST and not settled:
+        if configuration not in besides and tried[configuration] < MOST and not settled:
             return at
     return None
 
@@ -94,7 +94,7 @@ class Rules:
 
     plan: Plan = "full"
     count: int | None = None
-    """Cells that are measured at most."""
+    """Maximum number of measured configurations."""
     error: float | None = None
     """*adaptive*: mean absolute leave-one-out error of predictions at which the map ends."""
     skip: bool = False
@@ -219,7 +219,9 @@ def _decided(
     taken = {*(sample.cell for sample in samples), *pending}
     if rules.count is not None and rules.plan != "d-optimal" and len(taken) >= rules.count:
         return MapComplete(f"{len(taken)} configurations were requested")
-    left = [cell for cell in planned_configurations(space, rules) if cell not in taken]
+    left = [
+        configuration for configuration in planned_configurations(space, rules) if configuration not in taken
+    ]
     if not left:
         return MapComplete("every configuration of the plan has been tried")
     seen = tuple(samples[: learned_at(len(samples), len(pending))])
@@ -233,14 +235,18 @@ def _decided(
         and is_proven(space, rules, seen)
         and (told := predict_configurations(space, seen, left, ahead)) is not None
     ):
-        unsure = [cell for cell, known in zip(left, well_predicted(told, rules), strict=True) if not known]
+        unsure = [
+            configuration
+            for configuration, known in zip(left, well_predicted(told, rules), strict=True)
+            if not known
+        ]
         if not unsure:
             return MapComplete(f"the other {len(left)} configurations are predicted well enough")
         left = unsure
-    cell = _longest(space, rules, left, samples, pending)
-    if cell is None:
-        cell = _next(space, rules, left, fit, seen, ahead, cost)
-    return _visit(space, cell, fit, seen, skipping and is_calibrated(space, rules, seen))
+    configuration = _longest(space, rules, left, samples, pending)
+    if configuration is None:
+        configuration = _next(space, rules, left, fit, seen, ahead, cost)
+    return _visit(space, configuration, fit, seen, skipping and is_calibrated(space, rules, seen))
 
 
 def planned_configurations(space: Space, rules: Rules) -> tuple[Configuration, ...]:
@@ -263,9 +269,9 @@ def _planned(
 def middle_configuration(space: Space) -> Configuration:
     """The configuration nearest to the middle of all factors."""
     wanted = tuple(len(factor.levels) // 2 for factor in space.factors)
-    cells = list(space)
-    off = np.abs(space.coded(cells) - space.coded([wanted])).sum(axis=1)
-    return cells[int(off.argmin())]
+    configurations = list(space)
+    off = np.abs(space.coded(configurations) - space.coded([wanted])).sum(axis=1)
+    return configurations[int(off.argmin())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,16 +375,16 @@ def widening_of(space: Space, samples: tuple[Sample, ...]) -> float:
 def predict_configurations(
     space: Space,
     samples: tuple[Sample, ...],
-    cells: Sequence[Configuration],
+    configurations: Sequence[Configuration],
     pending: Sequence[Configuration] = (),
 ) -> Predicted | None:
     """Predictions of configurations, once `pending` ones are measured, widened by the calibration so far; None if there
     is no surrogate."""
     fit = fit_surrogate(space, samples)
-    if fit is None or not cells:
+    if fit is None or not configurations:
         return None
-    told = fit.predict(cells)
-    return Predicted(told.log, plans.sd_after(fit, cells, pending) * widening_of(space, samples))
+    told = fit.predict(configurations)
+    return Predicted(told.log, plans.sd_after(fit, configurations, pending) * widening_of(space, samples))
 
 
 def well_predicted(predicted: Predicted, rules: Rules) -> list[bool]:
@@ -391,14 +397,14 @@ def predicted_samples(space: Space, samples: Sequence[Sample], confidence: float
     """Predicted samples of all untried configurations; empty without a surrogate."""
     fit = fit_surrogate(space, tuple(samples))
     done = {sample.cell for sample in samples}
-    left = [cell for cell in space if cell not in done]
+    left = [configuration for configuration in space if configuration not in done]
     told = predict_configurations(space, tuple(samples), left)
     if fit is None or told is None:
         return ()
     quantile = float(special.ndtri((1 + confidence) / 2))
     return tuple(
         Sample(
-            cell,
+            configuration,
             "predicted",
             math.exp(log),
             math.exp(log - quantile * sd),
@@ -406,7 +412,7 @@ def predicted_samples(space: Space, samples: Sequence[Sample], confidence: float
             confidence,
             why=f"{fit.name} of {len(fit.left_out.log)} samples",
         )
-        for cell, log, sd in zip(left, told.log.tolist(), told.sd.tolist(), strict=True)
+        for configuration, log, sd in zip(left, told.log.tolist(), told.sd.tolist(), strict=True)
     )
 
 
@@ -449,34 +455,38 @@ def _next(
     return left[int(plans.sd_after(fit, left, pending).argmax())]
 
 
-def visit(space: Space, rules: Rules, cell: Configuration, samples: Sequence[Sample]) -> Visit:
+def visit(space: Space, rules: Rules, configuration: Configuration, samples: Sequence[Sample]) -> Visit:
     """A visit to a given configuration, with its expected response."""
     fit = fit_surrogate(space, tuple(samples)) if rules.plan != "in-order" else None
-    return _visit(space, cell, fit, samples)
+    return _visit(space, configuration, fit, samples)
 
 
 def _visit(
-    space: Space, cell: Configuration, fit: Choice | None, samples: Sequence[Sample], trusted: bool = False
+    space: Space,
+    configuration: Configuration,
+    fit: Choice | None,
+    samples: Sequence[Sample],
+    trusted: bool = False,
 ) -> Visit:
     if fit is not None:
-        told = fit.predict([cell])
+        told = fit.predict([configuration])
         if math.isfinite(float(told.sd[0])):
             spread = max(float(told.sd[0]), LEAST_SPREAD)
             why = f"predicted by {fit.name}, ± {100 * spread:.0f} %"
-            return Visit(cell, math.exp(float(told.log[0])), spread, why, trusted)
-    near = nearest_response(space, cell, samples)
-    return Visit(cell, near, None, "as the nearest sample" if near is not None else "the first")
+            return Visit(configuration, math.exp(float(told.log[0])), spread, why, trusted)
+    near = nearest_response(space, configuration, samples)
+    return Visit(configuration, near, None, "as the nearest sample" if near is not None else "the first")
 
 
-def nearest_response(space: Space, cell: Configuration, samples: Sequence[Sample]) -> float | None:
+def nearest_response(space: Space, configuration: Configuration, samples: Sequence[Sample]) -> float | None:
     """Response of the nearest sample; if none has the same categories, the median of all ("Cutting Corners", section
     3.7)."""
     data = known_samples(samples)
     if not data.cells:
         return None
     words = [at for at, factor in enumerate(space.factors) if factor.scale == "categorical"]
-    alike = [n for n, other in enumerate(data.cells) if all(other[at] == cell[at] for at in words)]
+    alike = [n for n, other in enumerate(data.cells) if all(other[at] == configuration[at] for at in words)]
     if not alike:
         return math.exp(float(np.median(data.log)))
-    apart = ((space.coded([data.cells[n] for n in alike]) - space.coded([cell])) ** 2).sum(axis=1)
+    apart = ((space.coded([data.cells[n] for n in alike]) - space.coded([configuration])) ** 2).sum(axis=1)
     return math.exp(float(data.log[alike[int(apart.argmin())]]))

@@ -18,16 +18,15 @@ import numpy as np
 
 from etude.errors import InputError, UsageError
 from etude.peak import sources
-from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.harnesses.spec import Harness as CommandHarness
 from etude.peak.policies import DEFAULT, policy
 from etude.peak.policies.belief.evidence import evidence_of
 from etude.peak.policies.belief.grid import posterior_of
-from etude.peak.search import Bench, ObservedBench, Policy, benchmarking_time_s, search, with_deadline
+from etude.peak.search import Bench, Policy, Watcher, benchmarking_time_s, search, with_deadline
 from etude.peak.search_store import SearchSpec, SearchStore, open_store
 from etude.peak.sources import HIGHEST, LOWEST, Source
-from etude.peak.task import Answer, Task, Trial, TrialRequest
+from etude.peak.task import Answer, Criterion, Goal, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.surface.factors import Configuration, Space
 from etude.surface.metric import Metric
@@ -61,7 +60,11 @@ def shapes_after(task: Task, trials: Sequence[Trial]) -> Shapes:
 
 
 def sample_of(
-    cell: Configuration, task: Task, answer: Answer, trials: Sequence[Trial], policy_name: str = DEFAULT
+    configuration: Configuration,
+    task: Task,
+    answer: Answer,
+    trials: Sequence[Trial],
+    policy_name: str = DEFAULT,
 ) -> Sample:
     """Sample from the answer of a search. The default policy also counts the seed as evidence."""
     state: State = "measured"
@@ -71,7 +74,7 @@ def sample_of(
     told = task.seed_load is not None and task.seed_spread is not None
     expected = (task.seed_load, task.seed_spread, policy_name == DEFAULT) if told else (None, None, False)
     return Sample(
-        cell, state, *found, benchmarking_time_s(trials), len(trials), answer.kept, answer.why, *expected
+        configuration, state, *found, benchmarking_time_s(trials), len(trials), answer.kept, answer.why, *expected
     )  # fmt: skip
 
 
@@ -119,15 +122,15 @@ class PeakRate:
         """Run one search. Raises EtudeError from the harness; trials are on disk by then."""
         place = asked.place / SEARCH
         sought = self._sought(asked, place)
-        watched = self.limit_policy(policy(self.policy))
+        limited = self.limit_policy(policy(self.policy))
 
         def window(request: TrialRequest, windows: Sequence[Window]) -> None:
             tell(f"load {request.load:.6g}, {sum(each.duration_s for each in windows):.0f} s")
 
         with open_store(place, sought) as kept:
             with self.opened(asked) as bench:
-                telling = ObservedBench(bench, lambda request: tell(f"load {request.load:.6g}"), window)
-                answer = search(watched, sought.task, telling, kept.trials(), kept.keep)
+                watcher = Watcher(lambda request: tell(f"load {request.load:.6g}"), window)
+                answer = search(limited, sought.task, bench, kept.trials(), kept.keep, watcher)
             kept.answered(answer)
         trials = kept.trials()
         if self.policy == DEFAULT:
@@ -203,10 +206,10 @@ def of_simulation(system: SimulatedSurface, policy_name: str) -> PeakRate:
 
     @contextmanager
     def opened(asked: ConfigurationRequest) -> Iterator[Bench]:
-        cell = asked.visit.cell
+        configuration = asked.visit.cell
         kept = SearchStore(asked.place / SEARCH)
-        drawn = int(np.random.default_rng([system.seed, *cell, 1]).integers(2**31))
-        yield SimulatedServer(system.curve, system.peak(cell), drawn, before=kept.trials())
+        drawn = int(np.random.default_rng([system.seed, *configuration, 1]).integers(2**31))
+        yield SimulatedServer(system.curve, system.peak(configuration), drawn, before=kept.trials())
 
     task = Task(Goal((Criterion("mean", 0.040),)), LOWEST, HIGHEST, step=20.0)
     text = f"simulate {system.law.name}:{system.seed}"

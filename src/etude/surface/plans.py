@@ -32,16 +32,16 @@ def d_optimal(
 
     Raises ValueError if fewer are left.
     """
-    cells = [cell for cell in space if cell not in set(fixed)]
-    if not 0 <= count <= len(cells):
+    configurations = [configuration for configuration in space if configuration not in set(fixed)]
+    if not 0 <= count <= len(configurations):
         raise ValueError(f"{count} configurations beside {len(fixed)} fixed ones: the space has {space.size}")
-    rows = terms(space, cells)
+    rows = terms(space, configurations)
     known = terms(space, fixed)
     base = known.T @ known + RIDGE * np.eye(known.shape[1])
     generator = np.random.default_rng(seed)
     designs = (_exchanged(rows, base, _greedy(rows, base, count, generator)) for _ in range(STARTS))
     best = max(designs, key=lambda at: float(np.linalg.slogdet(base + rows[at].T @ rows[at])[1]))
-    return tuple(cells[at] for at in sorted(best))
+    return tuple(configurations[at] for at in sorted(best))
 
 
 def _greedy(rows: Floats, base: Floats, count: int, generator: np.random.Generator) -> NDArray[np.intp]:
@@ -91,28 +91,28 @@ class CovarianceFit(Fit, Hashable, Protocol):
     """A Fit with the covariance of configurations."""
 
     def information_gains(
-        self, cells: Sequence[Configuration], among: Sequence[Configuration]
+        self, configurations: Sequence[Configuration], among: Sequence[Configuration]
     ) -> InformationGains:
-        """Information gains of `cells`, for the variances of `among`."""
+        """Information gains of `configurations`, for the variances of `among`."""
         ...
 
-    def sd_after(self, cells: Sequence[Configuration], pending: Sequence[Configuration]) -> Floats:
+    def sd_after(self, configurations: Sequence[Configuration], pending: Sequence[Configuration]) -> Floats:
         """Standard deviations as in `predict`, after measuring `pending`."""
         ...
 
 
 def full(space: Space, seed: int) -> tuple[Configuration, ...]:
     """All configurations in random order, so that drift is not confounded with a factor."""
-    cells = list(space)
-    order = np.random.default_rng(seed).permutation(len(cells))
-    return tuple(cells[at] for at in order)
+    configurations = list(space)
+    order = np.random.default_rng(seed).permutation(len(configurations))
+    return tuple(configurations[at] for at in order)
 
 
 def one_factor(space: Space, base: Configuration) -> tuple[Configuration, ...]:
     """The base, and every configuration that differs from it in one factor. Raises ValueError for a base outside the
     space."""
-    cells = set(space)
-    if base not in cells:
+    configurations = set(space)
+    if base not in configurations:
         raise ValueError(f"{base} is no configuration of the space")
     varied = [
         with_level(base, at, level)
@@ -120,7 +120,7 @@ def one_factor(space: Space, base: Configuration) -> tuple[Configuration, ...]:
         for level in range(len(factor.levels))
         if level != base[at]
     ]
-    return (base, *(cell for cell in varied if cell in cells))
+    return (base, *(configuration for configuration in varied if configuration in configurations))
 
 
 def next_sample(
@@ -139,34 +139,38 @@ def next_sample(
     are measured or pending.
     """
     taken = {*known.cells, *pending, *tried}
-    cells = [cell for cell in (space if left is None else left) if cell not in taken]
-    if not cells:
+    configurations = [
+        configuration for configuration in (space if left is None else left) if configuration not in taken
+    ]
+    if not configurations:
         raise ValueError("all configurations are measured")
     if fit is None or len(taken) < START:
         return farthest_configuration(space, taken)
     if not isinstance(fit, CovarianceFit):
-        worth = _plain(space, fit, cells, [*tried, *pending])
+        worth = _plain(space, fit, configurations, [*tried, *pending])
     else:
-        cells, worth = _learnt(space, fit, cells, known, tried, pending)
+        configurations, worth = _learnt(space, fit, configurations, known, tried, pending)
     if cost is not None:
-        worth = worth / np.array([cost(cell) for cell in cells])
-    return cells[int(worth.argmax())]
+        worth = worth / np.array([cost(configuration) for configuration in configurations])
+    return configurations[int(worth.argmax())]
 
 
-def sd_after(fit: Fit, cells: Sequence[Configuration], pending: Sequence[Configuration]) -> Floats:
+def sd_after(fit: Fit, configurations: Sequence[Configuration], pending: Sequence[Configuration]) -> Floats:
     """Standard deviations of predictions once `pending` configurations are measured; unchanged for a fit without
     covariances."""
     return (
-        fit.sd_after(cells, pending) if pending and isinstance(fit, CovarianceFit) else fit.predict(cells).sd
+        fit.sd_after(configurations, pending)
+        if pending and isinstance(fit, CovarianceFit)
+        else fit.predict(configurations).sd
     )
 
 
 def _plain(
-    space: Space, fit: Fit, cells: Sequence[Configuration], pending: Sequence[Configuration]
+    space: Space, fit: Fit, configurations: Sequence[Configuration], pending: Sequence[Configuration]
 ) -> Floats:
     """Gain without covariances: the variance, times the distance from pending configurations."""
-    variance = fit.predict(cells).sd ** 2
-    near, places = np.ones(len(cells)), space.coded(cells)
+    variance = fit.predict(configurations).sd ** 2
+    near, places = np.ones(len(configurations)), space.coded(configurations)
     for place in space.coded(pending):
         near = np.minimum(near, distance(space, places, place))
     return np.asarray(np.where(np.isfinite(variance), variance, 1e6) * near)
@@ -175,7 +179,7 @@ def _plain(
 def _learnt(
     space: Space,
     fit: CovarianceFit,
-    cells: list[Configuration],
+    configurations: list[Configuration],
     known: KnownResponses,
     tried: Sequence[Configuration],
     pending: Sequence[Configuration],
@@ -186,13 +190,13 @@ def _learnt(
         there.begin(space, fit, known, tried, taken)
     assert there.information_gains is not None
     there.information_gains.take(taken)
-    left, worth = set(cells), there.information_gains.worth()
+    left, worth = set(configurations), there.information_gains.worth()
     if pending:
         # Rounding errors depend on the order of measurement; the choice among equal configurations must not.
         worth = np.round(worth / worth.max(), DIGITS)
-    which = [at for at, cell in enumerate(there.cells) if cell in left]
+    which = [at for at, configuration in enumerate(there.cells) if configuration in left]
     if not which:
-        return cells, fit.sd_after(cells, taken)
+        return configurations, fit.sd_after(configurations, taken)
     return [there.cells[at] for at in which], worth[which]
 
 
@@ -214,14 +218,14 @@ class _Candidates:
     ) -> None:
         """Choose the candidates with the largest variance if there are many."""
         measured = {*known.cells, *tried}
-        every = [cell for cell in space if cell not in measured]
+        every = [configuration for configuration in space if configuration not in measured]
         among = every[:: max(len(every) // AMONG, 1)]
         self.cells = every
         if len(every) > CANDIDATES:
             variance = fit.predict(every).sd ** 2
             self.cells = [every[at] for at in np.sort(np.argsort(-variance, kind="stable")[:CANDIDATES])]
         held = set(self.cells)
-        outside = [cell for cell in dict.fromkeys(taken) if cell not in held]
+        outside = [configuration for configuration in dict.fromkeys(taken) if configuration not in held]
         self.information_gains = fit.information_gains([*self.cells, *outside], among)
 
 
@@ -247,14 +251,19 @@ def expected_cost(space: Space, samples: Sequence[Sample]) -> Callable[[Configur
     rows = _terms(space, [each.cell for each in paid])
     ridge = COST_VARIANCE * np.eye(rows.shape[1])
     slopes = np.linalg.solve(rows.T @ rows + ridge, rows.T @ (logs - logs.mean()))
-    return lambda cell: float(np.exp(logs.mean() + _terms(space, [cell])[0] @ slopes))
+    return lambda configuration: float(np.exp(logs.mean() + _terms(space, [configuration])[0] @ slopes))
 
 
-def _terms(space: Space, cells: Sequence[Configuration]) -> Floats:
+def _terms(space: Space, configurations: Sequence[Configuration]) -> Floats:
     """Model terms: a slope for each ordered factor, an indicator for each level of a categorical one."""
     kinds = [
-        np.array([[float(cell[at] == level) for level in range(len(factor.levels))] for cell in cells])
+        np.array(
+            [
+                [float(configuration[at] == level) for level in range(len(factor.levels))]
+                for configuration in configurations
+            ]
+        )
         for at, factor in enumerate(space.factors)
         if factor.scale == "categorical"
     ]
-    return np.hstack([trend(space, cells), *kinds])
+    return np.hstack([trend(space, configurations), *kinds])

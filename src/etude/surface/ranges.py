@@ -74,8 +74,12 @@ def effective_ranges(filled: Filled, little: float = LITTLE) -> tuple[tuple[Rang
     for at, factor in enumerate(filled.space.factors):
         if factor.scale == "categorical" or len(factor.levels) < 2:
             continue
-        cells = settings_of(filled.space, [at])
-        each = [r for cell in cells if (r := _range(filled, at, factor, cell, little)) is not None]
+        configurations = settings_of(filled.space, [at])
+        each = [
+            r
+            for configuration in configurations
+            if (r := _range(filled, at, factor, configuration, little)) is not None
+        ]
         if each:
             found.append((_overall(each, factor), tuple(each)))
     return tuple(found)
@@ -87,11 +91,16 @@ def break_evens(filled: Filled, factor: str, target: float, better: str = "highe
     if factor not in names:
         raise KeyError(factor)
     at = names.index(factor)
-    return tuple(_break_even(filled, at, cell, target, better) for cell in settings_of(filled.space, [at]))
+    return tuple(
+        _break_even(filled, at, configuration, target, better)
+        for configuration in settings_of(filled.space, [at])
+    )
 
 
-def _range(filled: Filled, at: int, factor: Factor, cell: Configuration, little: float) -> Range | None:
-    row = [each for each in row_of(cell, at, len(factor.levels)) if filled.known[each]]
+def _range(
+    filled: Filled, at: int, factor: Factor, configuration: Configuration, little: float
+) -> Range | None:
+    row = [each for each in row_of(configuration, at, len(factor.levels)) if filled.known[each]]
     if len(row) < 2:
         return None
     numbers = [each[at] for each in row]
@@ -105,7 +114,7 @@ def _range(filled: Filled, at: int, factor: Factor, cell: Configuration, little:
     bound = max(could, default=0.0) if high < last else math.inf
     levels = tuple(map(factor.text, range(len(factor.levels))))
     shown = min(n for n in range(len(row)) if not any(_differ(filled, row[n], e) for e in row[n:]))
-    setting = setting_text(filled.space.factors, cell, [at])
+    setting = setting_text(filled.space.factors, configuration, [at])
     return Range(
         factor.name, setting, numbers[low], numbers[high], levels, little, bound, numbers[min(shown, high)]
     )
@@ -131,9 +140,11 @@ def _overall(each: Sequence[Range], factor: Factor) -> Range:
     return Range(factor.name, "", low, high, each[0].levels, each[0].little, could, shown)
 
 
-def _break_even(filled: Filled, at: int, cell: Configuration, target: float, better: str) -> BreakEven:
+def _break_even(
+    filled: Filled, at: int, configuration: Configuration, target: float, better: str
+) -> BreakEven:
     factor, sign = filled.space.factors[at], 1.0 if better == "higher" else -1.0
-    row = [each for each in row_of(cell, at, len(factor.levels)) if filled.known[each]]
+    row = [each for each in row_of(configuration, at, len(factor.levels)) if filled.known[each]]
     z, aim = z_of(filled.confidence), sign * math.log(target) - 1e-12
 
     def first(away: float) -> str | None:
@@ -142,7 +153,7 @@ def _break_even(filled: Filled, at: int, cell: Configuration, target: float, bet
         level = next(reached, None)
         return None if level is None else factor.text(level)
 
-    setting = setting_text(filled.space.factors, cell, [at])
+    setting = setting_text(filled.space.factors, configuration, [at])
     return BreakEven(factor.name, setting, target, first(0.0), first(z), first(-z))
 
 
@@ -175,29 +186,33 @@ def limits(filled: Filled, better: str = "higher", little: float = LITTLE) -> tu
     the response by `little` or more. A step of an ordered factor counts as a doubling.
     """
     sign = 1.0 if better == "higher" else -1.0
-    return tuple(_limit(filled, cell, sign, little) for cell in filled.space if filled.known[cell])
+    return tuple(
+        _limit(filled, configuration, sign, little)
+        for configuration in filled.space
+        if filled.known[configuration]
+    )
 
 
-def _limit(filled: Filled, cell: Configuration, sign: float, little: float) -> Limit:
-    name = filled.space.name(cell)
+def _limit(filled: Filled, configuration: Configuration, sign: float, little: float) -> Limit:
+    name = filled.space.name(configuration)
     found = [
         limit
-        for at in range(len(cell))
-        if (limit := _step(filled, cell, at, sign)) is not None and limit.gain > little
+        for at in range(len(configuration))
+        if (limit := _step(filled, configuration, at, sign)) is not None and limit.gain > little
     ]
     if not found:
-        return Limit(cell, name, None, 0.0, 0.0, sure=False, beyond=False)
+        return Limit(configuration, name, None, 0.0, 0.0, sure=False, beyond=False)
     return max(found, key=lambda each: each.elasticity)
 
 
-def _step(filled: Filled, cell: Configuration, at: int, sign: float) -> Limit | None:
+def _step(filled: Filled, configuration: Configuration, at: int, sign: float) -> Limit | None:
     """Effect of the next level of one factor; at its highest level, that of the last step."""
     factor = filled.space.factors[at]
-    beyond = cell[at] == len(factor.levels) - 1
-    below = cell[at] - 1 if beyond else cell[at]
+    beyond = configuration[at] == len(factor.levels) - 1
+    below = configuration[at] - 1 if beyond else configuration[at]
     if factor.scale == "categorical" or below < 0:
         return None
-    low, high = (with_level(cell, at, level) for level in (below, below + 1))
+    low, high = (with_level(configuration, at, level) for level in (below, below + 1))
     if not (filled.known[low] and filled.known[high]):
         return None
     rise, sd = filled.apart(high, low)
@@ -205,7 +220,13 @@ def _step(filled: Filled, cell: Configuration, at: int, sign: float) -> Limit | 
     sure = gain - z_of(filled.confidence) * sd > 0
     share = math.expm1(gain) if sign > 0 else -math.expm1(-gain)
     return Limit(
-        cell, filled.space.name(cell), factor.name, gain / _log_step(factor, below), share, sure, beyond
+        configuration,
+        filled.space.name(configuration),
+        factor.name,
+        gain / _log_step(factor, below),
+        share,
+        sure,
+        beyond,
     )
 
 
@@ -252,9 +273,9 @@ def level_crossovers(
     """Crossovers of two levels of one factor (by its index) along a numeric one."""
     found = []
     which, other = filled.space.factors[factor], filled.space.factors[along]
-    for cell in settings_of(filled.space, [factor, along]):
-        setting = setting_text(filled.space.factors, cell, [factor, along])
-        for x, low, high, rising in _sign_changes(filled, cell, (factor, *levels), along):
+    for configuration in settings_of(filled.space, [factor, along]):
+        setting = setting_text(filled.space.factors, configuration, [factor, along])
+        for x, low, high, rising in _sign_changes(filled, configuration, (factor, *levels), along):
             over, under = levels if rising == (better == "higher") else levels[::-1]
             found.append(
                 Crossover(
@@ -272,14 +293,14 @@ def level_crossovers(
 
 
 def _sign_changes(
-    filled: Filled, cell: Configuration, pair: tuple[int, int, int], along: int
+    filled: Filled, configuration: Configuration, pair: tuple[int, int, int], along: int
 ) -> list[tuple[float, float | None, float | None, bool]]:
     """Sign changes of log(first) - log(second): coded level, its interval, and True if the difference rises there."""
     factor, a, b = pair
     codes = filled.space.factors[along].coded()
     nodes: list[tuple[float, float, float]] = []
     for level, code in enumerate(codes):
-        at = with_level(cell, along, level)
+        at = with_level(configuration, along, level)
         one, other = (with_level(at, factor, each) for each in (a, b))
         if filled.known[one] and filled.known[other]:
             nodes.append((float(code), *filled.apart(one, other)))

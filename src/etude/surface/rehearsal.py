@@ -31,7 +31,7 @@ FEATURES = 500
 """Number of cosines of a surface."""
 FREEDOM = 5
 """Degrees of freedom of Student's law, the spectral density of a Matérn process with ν = 5/2."""
-MOST_CELLS = 400
+MOST_CONFIGURATIONS = 400
 """Maximum number of configurations of a rehearsed map, for its run time."""
 
 
@@ -82,9 +82,10 @@ def rehearse_maps(
 ) -> tuple[RehearsedMap, ...]:
     """Rehearse `maps` maps, each with another surface. The result depends only on the arguments. `progress` gets the
     number of finished ones. Raises InputError for a space that is too large, MachineRefuses if a process is killed."""
-    if space.size > MOST_CELLS and not (rules.count and rules.count <= MOST_CELLS):
+    if space.size > MOST_CONFIGURATIONS and not (rules.count and rules.count <= MOST_CONFIGURATIONS):
         raise InputError(
-            f"nothing rehearsed: the surface has {space.size} configurations; expected {MOST_CELLS} at most, or a count"
+            f"nothing rehearsed: the surface has {space.size} configurations; expected {MOST_CONFIGURATIONS} at most, "
+            "or a count"
         )
     job = _Job(
         space,
@@ -105,13 +106,15 @@ def rehearse_maps(
 def _rehearsed(job: _Job, number: int) -> RehearsedMap:
     drawn = np.random.default_rng([job.task.seed, number])
     curve = list(CURVES.values())[number % len(CURVES)]
-    cells = list(job.space)
-    peaks = dict(zip(cells, drawn_surface(job.space, cells, job.task, drawn).tolist(), strict=True))
+    configurations = list(job.space)
+    peaks = dict(
+        zip(configurations, drawn_surface(job.space, configurations, job.task, drawn).tolist(), strict=True)
+    )
     limit_s = job.task.goal.criteria[0].limit
 
-    def server(cell: Configuration) -> SimulatedServer:
-        seed = int(np.random.default_rng([job.task.seed, number, *cell]).integers(2**31))
-        return job.place.server(curve, peaks[cell], seed, limit_s)
+    def server(configuration: Configuration) -> SimulatedServer:
+        seed = int(np.random.default_rng([job.task.seed, number, *configuration]).integers(2**31))
+        return job.place.server(curve, peaks[configuration], seed, limit_s)
 
     samples = simulated_map(job.space, job.rules, job.task, job.policy, server, job.bounds)
     every = (*samples, *predicted_samples(job.space, samples, job.task.confidence))
@@ -158,24 +161,24 @@ def simulated_map(
 
 
 def drawn_surface(
-    space: Space, cells: Sequence[Configuration], task: Task, drawn: np.random.Generator
+    space: Space, configurations: Sequence[Configuration], task: Task, drawn: np.random.Generator
 ) -> Floats:
     """Peak rates, shape (configurations,), within the task's loads and far enough from their ends to try both sides."""
     prior = Prior()
-    places = _places(space, cells)
+    places = _places(space, configurations)
     waves = drawn.standard_normal((FEATURES, places.shape[1])) / prior.length
     waves *= np.sqrt(FREEDOM / drawn.chisquare(FREEDOM, (FEATURES, 1)))
     phases = drawn.uniform(0, 2 * math.pi, FEATURES)
     smooth = prior.signal * math.sqrt(2 / FEATURES) * np.cos(places @ waves.T + phases).sum(axis=1)
     low, high = math.log(task.lowest * MARGIN), math.log(task.highest / MARGIN)
     middle = (low + high) / 2 if task.seed_load is None else math.log(task.seed_load)
-    rough = prior.rough * drawn.standard_normal(len(cells))
+    rough = prior.rough * drawn.standard_normal(len(configurations))
     return np.asarray(np.exp(np.clip(middle + smooth + rough, min(low, middle), max(high, middle))))
 
 
-def _places(space: Space, cells: Sequence[Configuration]) -> Floats:
+def _places(space: Space, configurations: Sequence[Configuration]) -> Floats:
     """Coded levels, shape (configurations, …); levels of a categorical factor are at distance 1."""
-    coded, columns = space.coded(cells), []
+    coded, columns = space.coded(configurations), []
     for at, factor in enumerate(space.factors):
         if factor.scale == "categorical":
             columns.append(np.eye(len(factor.levels))[coded[:, at].astype(int)] / math.sqrt(2))

@@ -110,6 +110,6 @@ def measure_configuration(
     return replace(sample, why="; ".join(filter(None, (sample.why, *setting.notes))))
 
 
-def failed_sample(cell: Configuration, why: str, cost_s: float, trials: int = 0) -> Sample:
+def failed_sample(configuration: Configuration, why: str, cost_s: float, trials: int = 0) -> Sample:
     """Sample of a configuration that could not be measured."""
-    return Sample(cell, "failed", None, 0.0, math.inf, 0.95, cost_s, trials, False, why)
+    return Sample(configuration, "failed", None, 0.0, math.inf, 0.95, cost_s, trials, False, why)

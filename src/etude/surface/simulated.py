@@ -56,11 +56,13 @@ class SimulatedSurface:
         """Curve of every configuration."""
         return self.law.curve
 
-    def peak(self, cell: Configuration) -> float:
+    def peak(self, configuration: Configuration) -> float:
         """λ*, requests/s."""
         factors = self.space.factors
-        levels = {factor.name: factor.levels[level] for factor, level in zip(factors, cell, strict=True)}
-        own = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=cell))
+        levels = {
+            factor.name: factor.levels[level] for factor, level in zip(factors, configuration, strict=True)
+        }
+        own = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=configuration))
         return self.law.smooth(levels) * math.exp(self.law.rough * float(own.standard_normal()))
 
 

@@ -1,6 +1,6 @@
 """A surface in a TOML file: response, factors, sampling plan and budget.
 
-docs/surfaces.md describes the file. Each error is one line: FILE:LINE: the problem, and what was expected.
+docs/howto/surfaces.md describes the file. Each error is one line: FILE:LINE: the problem, and what was expected.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OF_RESPONSE = {
 """Keys of each kind of response."""
 OF_FACTOR = ("levels", "scale", "unit")
 """Keys of a factor; all others belong to its resource."""
-MOST_CELLS = 100_000
+MOST_CONFIGURATIONS = 100_000
 PRECISION = 0.05
 """Default `precision` of a command."""
 
@@ -235,14 +235,16 @@ def _sizes(section: Section, what: str, levels: list[str], scale: Scale) -> list
 
 def _space(factors: tuple[Factor, ...], samples: Section) -> Space:
     everything = Space(factors)
-    if everything.size > MOST_CELLS:
-        samples.fail(None, f"{everything.size} configurations: expected {MOST_CELLS} at most")
+    if everything.size > MOST_CONFIGURATIONS:
+        samples.fail(None, f"{everything.size} configurations: expected {MOST_CONFIGURATIONS} at most")
     without: Any = samples.values.get("without", [])
     if not isinstance(without, list) or not all(isinstance(each, dict) for each in without):
         samples.fail(
             "without", "[samples] without: expected a list of tables, as [{ workers = 8, cpus = 1 }]"
         )
-    gone = frozenset(cell for each in without for cell in _matching(everything, samples, "without", each))
+    gone = frozenset(
+        configuration for each in without for configuration in _matching(everything, samples, "without", each)
+    )
     space = Space(factors, gone)
     if space.size == 0:
         samples.fail("without", "[samples] without leaves no configuration")
@@ -263,7 +265,11 @@ def _matching(space: Space, samples: Section, key: str, wanted: Mapping[str, Any
                 key, f"[samples] {key} has {name} = {value!r}: expected one of its levels, {list(levels)}"
             )
         numbers[at] = levels.index(value)
-    return [cell for cell in space if all(cell[at] == level for at, level in numbers.items())]
+    return [
+        configuration
+        for configuration in space
+        if all(configuration[at] == level for at, level in numbers.items())
+    ]
 
 
 def _rules(samples: Section, space: Space) -> Rules:
@@ -275,10 +281,10 @@ def _rules(samples: Section, space: Space) -> Rules:
     if count is not None and count != int(count):
         samples.fail("count", f"[samples] count is {count:g}: expected a whole number up to {space.size}")
     base = samples.section("base").values
-    cells = _matching(space, samples, "base", base) if base else []
+    configurations = _matching(space, samples, "base", base) if base else []
     if base and len(base) != len(space.factors):
         samples.fail("base", "[samples] base: expected a level of every factor")
-    if base and not cells:
+    if base and not configurations:
         samples.fail("base", "[samples] base is left out by [samples] without")
     rules = Rules(
         plan,
@@ -288,7 +294,7 @@ def _rules(samples: Section, space: Space) -> Rules:
         samples.share("within", 0.10) or 0.10,
         samples.share("confidence", 0.90) or 0.90,
         samples.whole("checks", 5, least=1) or 5,
-        cells[0] if cells else None,
+        configurations[0] if configurations else None,
         samples.whole("seed", 0, least=0) or 0,
     )
     if (wrong := contradiction(rules, space.size)) is not None:

@@ -65,7 +65,7 @@ def accuracy(loo: Sequence[float], confidence: float = 0.95) -> Accuracy | None:
 
 def cost_summary(mapped: SurfaceResult) -> CostSummary:
     """Costs over all attempts, or of the samples if attempts were not stored."""
-    states = [mapped.estimate(cell).state for cell in mapped.space]
+    states = [mapped.estimate(configuration).state for configuration in mapped.space]
     taken = [(c.cost_s, c.trials) for c in mapped.costs] or [(s.cost_s, s.trials) for s in mapped.samples]
     return CostSummary(
         cells=len(states),
@@ -133,19 +133,19 @@ def optimum(mapped: SurfaceResult) -> Optimum | None:
     """The optimum; None if no configuration is known."""
     filled, space = mapped.filled, mapped.space
     sign = 1.0 if mapped.better == "higher" else -1.0
-    known = [cell for cell in space if filled.known[cell]]
+    known = [configuration for configuration in space if filled.known[configuration]]
     if not known:
         return None
-    best = max(known, key=lambda cell: sign * filled.log[cell])
-    others = [cell for cell in known if cell != best]
+    best = max(known, key=lambda configuration: sign * filled.log[configuration])
+    others = [configuration for configuration in known if configuration != best]
     # One-sided, against each of the others: multiple comparisons with the best.
     z = float(special.ndtri(1 - (1 - mapped.confidence) / len(others))) if others else 0.0
     alike = []
-    for cell in others:
-        apart, sd = filled.apart(best, cell)
+    for configuration in others:
+        apart, sd = filled.apart(best, configuration)
         if sign * apart <= z * sd:
-            alike.append(cell)
-    alike.sort(key=lambda cell: -sign * filled.log[cell])
+            alike.append(configuration)
+    alike.sort(key=lambda configuration: -sign * filled.log[configuration])
     return _optimum_of(mapped, best, alike)
 
 

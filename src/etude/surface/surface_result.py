@@ -75,41 +75,41 @@ class SurfaceResult:
     @cached_property
     def unmeasured(self) -> tuple[Configuration, ...]:
         """Configurations without a measured value, in the order of the space."""
-        return tuple(cell for cell in self.space if not self._has_value(cell))
+        return tuple(configuration for configuration in self.space if not self._has_value(configuration))
 
     @cached_property
     def filled(self) -> Filled:
         """The response at every configuration, as an array."""
         shape = tuple(len(factor.levels) for factor in self.space.factors)
         log, sd, measured = np.full(shape, np.nan), np.full(shape, np.inf), np.zeros(shape, dtype=bool)
-        for cell in self.space:
-            if self._has_value(cell):
-                sample = self.last[cell]
-                log[cell], measured[cell] = math.log(sample.value or math.nan), True
-                sd[cell] = math.sqrt(sample.variance) if math.isfinite(sample.variance) else 0.1
-            elif (found := self._guess(cell)) is not None:
-                log[cell], sd[cell] = found
+        for configuration in self.space:
+            if self._has_value(configuration):
+                sample = self.last[configuration]
+                log[configuration], measured[configuration] = math.log(sample.value or math.nan), True
+                sd[configuration] = math.sqrt(sample.variance) if math.isfinite(sample.variance) else 0.1
+            elif (found := self._guess(configuration)) is not None:
+                log[configuration], sd[configuration] = found
         return Filled(self.space, self.confidence, log, sd, measured)
 
-    def estimate(self, cell: Configuration) -> Estimate:
+    def estimate(self, configuration: Configuration) -> Estimate:
         """Estimate of one configuration."""
-        sample = self.last.get(cell)
+        sample = self.last.get(configuration)
         if sample is not None and sample.state != "predicted":
-            return Estimate(cell, sample.state, sample.value, sample.low, sample.high, sample.why)
-        found = self._guess(cell)
+            return Estimate(configuration, sample.state, sample.value, sample.low, sample.high, sample.why)
+        found = self._guess(configuration)
         if found is None:
-            return Estimate(cell, "failed", None, 0.0, math.inf, "nothing is known of it")
+            return Estimate(configuration, "failed", None, 0.0, math.inf, "nothing is known of it")
         middle, half = found[0], z_of(self.confidence) * found[1]
         value = math.exp(middle)
-        return Estimate(cell, "predicted", value, math.exp(middle - half), math.exp(middle + half))
+        return Estimate(configuration, "predicted", value, math.exp(middle - half), math.exp(middle + half))
 
-    def _has_value(self, cell: Configuration) -> bool:
-        sample = self.last.get(cell)
+    def _has_value(self, configuration: Configuration) -> bool:
+        sample = self.last.get(configuration)
         return sample is not None and sample.state == "measured" and (sample.value or 0.0) > 0
 
-    def _guess(self, cell: Configuration) -> tuple[float, float] | None:
+    def _guess(self, configuration: Configuration) -> tuple[float, float] | None:
         """Predicted log and its sd, within measured bounds; None for a failed configuration."""
-        sample, place = self.last.get(cell), self._places.get(cell)
+        sample, place = self.last.get(configuration), self._places.get(configuration)
         if place is None or (sample is not None and sample.state == "failed"):
             return None
         if place >= len(self.predicted.log) or not math.isfinite(self.predicted.sd[place]):
@@ -122,7 +122,7 @@ class SurfaceResult:
 
     @cached_property
     def _places(self) -> dict[Configuration, int]:
-        return {cell: place for place, cell in enumerate(self.unmeasured)}
+        return {configuration: place for place, configuration in enumerate(self.unmeasured)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ from etude.surface.response import RESOURCES, UNMEASURABLE, Response, failed_sam
 from etude.surface.spec import read_spec
 
 
-def measure_cell(place: Path) -> int:
+def measure_on_node(place: Path) -> int:
     """Measure the configuration of a job's directory; returns the exit status, which is 0 also for a failed
     configuration, since that is a result too."""
     one_thread()
@@ -88,10 +88,10 @@ def _asked(todo: NodeRequest) -> tuple[Response, Mapping[str, Resource], Space, 
 def _undo_left(place: Path) -> None:
     """Undo the resources of killed attempts on this node: no other process measures here now."""
     here = os.uname().nodename, boot_id()
-    cell = place.resolve()
+    directory = place.resolve()
     # If results are fetched from here, this node has only its own configurations.
-    usual = cell.parents[cell.name.startswith("attempt-")]
-    results = next((above for above in cell.parents if (above / "experiment.json").exists()), usual)
+    usual = directory.parents[directory.name.startswith("attempt-")]
+    results = next((above for above in directory.parents if (above / "experiment.json").exists()), usual)
     for file in results.glob(f"**/{RESOURCES}/resources.json"):
         other = file.parent.parent
         if (other / NODE).exists():

@@ -1,7 +1,7 @@
 """Quantities as text: durations, sizes, rates, bandwidths and shares, in one grammar for options, scripts and files.
 
 A quantity is a number and a unit: `4 min`, `64K`, `10 MB/s`, `5 %`. The crate `engine/core/quantity` is the same
-grammar; `tests/data/vectors/quantities.jsonl` holds both to it, and docs/quantities.md describes it.
+grammar; `tests/data/vectors/quantities.jsonl` holds both to it, and docs/reference/quantities.md describes it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What docs/examples.md and docs/hooks.md say of the shipped scripts is so."""
+"""What docs/howto/examples.md and docs/howto/hooks.md say of the shipped scripts is so."""
 
 import re
 from pathlib import Path
@@ -10,8 +10,8 @@ from support.laboratory import EXAMPLES, LIBRARY, Lab
 pytestmark = pytest.mark.beside
 
 DOCS = EXAMPLES.parent / "docs"
-HOOKS = (DOCS / "hooks.md").read_text()
-TABLES = (DOCS / "examples.md").read_text()
+HOOKS = (DOCS / "howto" / "hooks.md").read_text()
+TABLES = (DOCS / "howto" / "examples.md").read_text()
 
 
 def scripts() -> list[Path]:
@@ -25,11 +25,11 @@ def defaults() -> list[tuple[str, str]]:
 
 
 def test_every_knob_is_documented_with_its_default() -> None:
-    trial = {"APEPOCH", "APTHREAD", "THREADS"}  # the runner's, docs/language.md
+    trial = {"APEPOCH", "APTHREAD", "THREADS"}  # the runner's, docs/reference/language.md
     known = dict(defaults())
     assert len(known) > 30
     rows = [line for line in TABLES.splitlines() if line.startswith("|")]
-    remote = {"APREMOTESHELL", "APREMOTESCRIPT"}  # docs/hooks.md
+    remote = {"APREMOTESHELL", "APREMOTESCRIPT"}  # docs/howto/hooks.md
     for name in known.keys() - trial - remote:
         row = next((row for row in rows if f"`{name}`" in row), None)
         assert row is not None, name

@@ -40,7 +40,7 @@ def test_the_example_cools_in_all_ways_of_the_paper(restarting: Machine) -> None
         if way not in ("warm", "chill"):
             assert cache["names_cached"] == 0, "looking loads no names"
         if way == "chill":
-            assert cache["resident_bytes"] < 40 << 20, "docs/chill.md: up to 32 MiB, of 91"
+            assert cache["resident_bytes"] < 40 << 20, "docs/howto/chill.md: up to 32 MiB, of 91"
         elif way != "warm":
             assert left <= 0.01
             assert "wrong" not in cache

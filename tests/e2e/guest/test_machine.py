@@ -9,7 +9,7 @@ import pytest
 
 from support.guest.machine import BOOT_S, BOOTED, PROJECT, SECOND, GuestFails, Machine
 
-DOCUMENTATION = PROJECT / "docs" / "guest.md"
+DOCUMENTATION = PROJECT / "docs" / "internals" / "guest.md"
 OTHER = "etude.entry=other"
 KEPT = "/root/kept"
 

@@ -243,7 +243,7 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
 
 
 def test_the_sweeps_of_the_documentation_run(tmp_path: Path) -> None:
-    text = (DOCS / "ipc.md").read_text()
+    text = (DOCS / "howto" / "ipc.md").read_text()
     lines = re.findall(r"^    (?:.*\n)(?:    .*\n)*", text, re.MULTILINE)
     sweeps = [line for line in lines if "etude-engine ipc" in line]
     assert len(sweeps) == 3 + 1

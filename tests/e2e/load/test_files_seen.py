@@ -1,4 +1,4 @@
-"""Calls on files are read as the operations of docs/file-load.md."""
+"""Calls on files are read as the operations of docs/howto/file-load.md."""
 
 from __future__ import annotations
 

@@ -18,9 +18,8 @@ from typing import Any
 import pytest
 
 from etude.errors import MachineRefuses
-from etude.peak.goal import Criterion
 from etude.peak.harnesses.known_server import KnownServer
-from etude.peak.task import TrialRequest
+from etude.peak.task import Criterion, TrialRequest
 from etude.peak.window import Window, joined_windows
 from etude.program import engine_path
 from etude.results.histograms import decode

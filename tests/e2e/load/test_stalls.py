@@ -27,7 +27,7 @@ SERVER = ("--workers", "200", "--law", "constant", "--mean-ms", "5", "--stall", 
 
 
 def worked_s(clock_s: float) -> float:
-    """Time in which the server does not stand still: stalls begin with each second (docs/load.md)."""
+    """Time in which the server does not stand still: stalls begin with each second (docs/howto/load.md)."""
     whole, rest = divmod(clock_s, EVERY_S)
     return whole * (EVERY_S - STALL_S) + max(rest - STALL_S, 0.0)
 

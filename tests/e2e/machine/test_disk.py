@@ -1,4 +1,4 @@
-"""Disks brought into a state, on real file systems behind loop devices (docs/disk-state.md)."""
+"""Disks brought into a state, on real file systems behind loop devices (docs/howto/disk-state.md)."""
 
 from __future__ import annotations
 

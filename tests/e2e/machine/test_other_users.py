@@ -1,4 +1,5 @@
-"""What another user of the machine tries against root's Étude: every row of docs/security.md, "What was tried"."""
+"""What another user of the machine tries against root's Étude: every row of docs/explanation/security.md, "What was
+tried"."""
 
 from __future__ import annotations
 

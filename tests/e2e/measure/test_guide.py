@@ -25,7 +25,7 @@ BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 def test_the_guide_runs_as_it_is_printed(tmp_path: Path) -> None:
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     ran = 0
-    for language, text in BLOCK.findall((ROOT / "docs" / "guide.md").read_text()):
+    for language, text in BLOCK.findall((ROOT / "docs" / "tutorials" / "guide.md").read_text()):
         if language == "python":
             commands = [[sys.executable, "-c", text]]
         else:
@@ -50,7 +50,7 @@ def test_the_page_of_quiet_runs_as_it_is_printed(tmp_path: Path) -> None:
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "ETUDE_QUIET_DIRECTORY": str(tmp_path / "ledger"),
     }
-    page = (ROOT / "docs" / "quiet.md").read_text()
+    page = (ROOT / "docs" / "howto" / "quiet.md").read_text()
     ((_, text),) = BLOCK.findall(page)
     for line in text.splitlines():
         done = subprocess.run(
@@ -67,7 +67,7 @@ def test_the_page_of_profiles_runs_as_it_is_printed(tmp_path: Path) -> None:
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
     }
-    (text,) = (text for _, text in BLOCK.findall((ROOT / "docs" / "profile.md").read_text()))
+    (text,) = (text for _, text in BLOCK.findall((ROOT / "docs" / "howto" / "profile.md").read_text()))
     for command in [line[2:] for line in text.splitlines() if line.startswith("$ ")]:
         words = ["sh", "-c", command]
         done = subprocess.run(
@@ -82,7 +82,7 @@ def test_the_page_of_profiles_runs_as_it_is_printed(tmp_path: Path) -> None:
 
 def test_the_page_of_snapshots_runs_as_it_is_printed(tmp_path: Path) -> None:
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    ((_, text),) = BLOCK.findall((ROOT / "docs" / "snapshot.md").read_text())
+    ((_, text),) = BLOCK.findall((ROOT / "docs" / "howto" / "snapshot.md").read_text())
     lines = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
     assert len(lines) == 6
     for line in lines:
@@ -95,7 +95,7 @@ def test_the_page_of_snapshots_runs_as_it_is_printed(tmp_path: Path) -> None:
 
 def test_the_page_of_surfaces_runs_as_it_is_printed(tmp_path: Path) -> None:
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    page = (ROOT / "docs" / "surfaces.md").read_text()
+    page = (ROOT / "docs" / "howto" / "surfaces.md").read_text()
     for name, text in re.findall(r"^```toml\n# (\S+\.toml)\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
         (tmp_path / name).write_text(text)
     lines = [
@@ -116,7 +116,7 @@ def test_the_page_of_load_runs_as_it_is_printed(tmp_path: Path) -> None:
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     lines = [
         line[2:]
-        for _, text in BLOCK.findall((ROOT / "docs" / "load.md").read_text())
+        for _, text in BLOCK.findall((ROOT / "docs" / "howto" / "load.md").read_text())
         for line in text.splitlines()
         if line.startswith("$ ")
     ]
@@ -136,7 +136,7 @@ def test_the_page_of_load_runs_as_it_is_printed(tmp_path: Path) -> None:
 def test_the_harness_of_the_page_of_load_is_one_and_its_command_offers(tmp_path: Path) -> None:
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     (text,) = re.findall(
-        r"^```toml\n(.*?)^```", (ROOT / "docs" / "load.md").read_text(), re.MULTILINE | re.DOTALL
+        r"^```toml\n(.*?)^```", (ROOT / "docs" / "howto" / "load.md").read_text(), re.MULTILINE | re.DOTALL
     )
     (tmp_path / "web.toml").write_text(text)
     harness = read_harness(tmp_path / "web.toml")
@@ -164,7 +164,13 @@ def test_the_pages_of_load_name_the_options_that_there_are_and_all_of_them() -> 
         known[verb] = set(re.findall(r"--[a-z][a-z-]+", told)) - {"--help"}
     pages = {
         name: (ROOT / "docs" / f"{name}.md").read_text()
-        for name in ("load", "file-load", "nfs-load", "workloads", "load-seen")
+        for name in (
+            "howto/load",
+            "howto/file-load",
+            "howto/nfs-load",
+            "reference/workloads",
+            "internals/load-seen",
+        )
     }
     elsewhere = {
         "--release",

@@ -125,7 +125,7 @@ def test_the_file_begins_with_head_and_columns_and_ends_with_its_cost(file: Path
 
 
 def test_every_column_is_explained_with_its_unit_and_kind(file: Path) -> None:
-    page = (DOCS / "monitor.md").read_text()
+    page = (DOCS / "howto" / "monitor.md").read_text()
     explained = []
     for names, unit, kind in re.findall(
         r"^\| (`[^|]*) \| ([^|]*) ?\| (interval|level) \|", page, re.MULTILINE
@@ -142,7 +142,7 @@ def test_every_column_is_explained_with_its_unit_and_kind(file: Path) -> None:
 
 
 def test_the_lines_in_the_documentation_are_lines() -> None:
-    page = DOCS / "monitor.md"
+    page = DOCS / "howto" / "monitor.md"
     (block,) = re.findall(r"```jsonl\n(.*?)```", page.read_text(), re.DOTALL)
     head, columns, message, sample, end = map(json.loads, block.splitlines())
     assert head["format"] == "etude-monitor"

@@ -1,4 +1,4 @@
-"""`etude plan` and `etude run --again` as a user meets them; and the examples of docs/planning.md."""
+"""`etude plan` and `etude run --again` as a user meets them; and the examples of docs/howto/planning.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.real import called, experiment, one_line
 
 pytestmark = pytest.mark.beside
 
-PLANNING = (ROOT / "docs" / "planning.md").read_text()
+PLANNING = (ROOT / "docs" / "howto" / "planning.md").read_text()
 COMMANDS = re.findall(r"^\$ (etude .*)$", PLANNING, re.M)
 
 

@@ -101,7 +101,7 @@ def test_the_pages_that_are_kept_are_those_of_this_command_line(tmp_path: Path) 
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | {"COLUMNS": "57"})
     made = {path.name: path.read_text() for path in tmp_path.iterdir()}
     kept = {path.name: path.read_text() for path in (root / "docs" / "man").iterdir()}
-    assert made == kept, "run make docs"
+    assert made == kept, "run make man"
 
 
 def test_every_page_that_is_kept_has_examples() -> None:

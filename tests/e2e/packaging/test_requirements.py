@@ -30,7 +30,7 @@ def test_every_requirement_is_pinned_to_a_version_that_it_allows(repository: Pat
 
 
 def test_every_requirement_is_explained(repository: Path, tool: Tool) -> None:
-    text = (repository / "docs/dependencies.md").read_text(encoding="utf-8")
+    text = (repository / "docs/internals/dependencies.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
     explained = set(rows)
     assert len(rows) == len(explained), [name for name in explained if rows.count(name) > 1]

@@ -1,4 +1,4 @@
-"""The policy and the harness of docs/extending.md are searched with as they are printed."""
+"""The policy and the harness of docs/howto/extending.md are searched with as they are printed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.places import DOCS
 
 pytestmark = pytest.mark.beside
 
-DOCUMENT = DOCS / "extending.md"
+DOCUMENT = DOCS / "howto" / "extending.md"
 TEXT = DOCUMENT.read_text()
 BLOCKS = re.findall(r"^```py\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 COMMANDS = re.findall(r"^\$ (PYTHONPATH=\. etude peak .*)$", TEXT, re.MULTILINE)

@@ -15,8 +15,7 @@ import pytest
 
 from etude.peak.harnesses.spec import read_harness
 from etude.peak.search import Bench, EarlyStop
-from etude.peak.slo_ratio import slo_ratio_of
-from etude.peak.task import Trial, TrialRequest
+from etude.peak.task import Trial, TrialRequest, slo_ratio_of
 from etude.peak.window import Window, joined_windows
 from support.places import EXAMPLES
 from support.real import processes_with

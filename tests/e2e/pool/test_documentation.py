@@ -20,7 +20,7 @@ from support.slurm_cluster import Cluster, needs_slurm
 
 pytestmark = pytest.mark.beside
 
-PAGE = (DOCS / "pool.md").read_text()
+PAGE = (DOCS / "howto" / "pool.md").read_text()
 HOSTS, PLACES = ("SlurmctldHost", "SlurmUser", "NodeName"), ("StateSaveLocation", "SlurmdSpoolDir")
 """Keys of slurm.conf that are the Cluster's own, as its partition is."""
 

@@ -199,7 +199,7 @@ def test_the_tests_that_were_measured_are_shown_before_the_error_of_those_that_f
 
 
 def test_the_page_runs_as_it_is_printed(tmp_path: Path) -> None:
-    page = (DOCS / "spread.md").read_text()
+    page = (DOCS / "howto" / "spread.md").read_text()
     environment = os.environ | {"PATH": f"{Path(ETUDE).parent}:{os.environ['PATH']}"}
     for line in re.findall(r"^\$ (.*)$", page, re.MULTILINE):
         done = subprocess.run(

@@ -59,7 +59,7 @@ def signed(value: int, bits: int = 64) -> int:
 
 
 def normalised(row: Row, registers: Sequence[int]) -> list[int]:
-    """Arguments as docs/trace-format.md says that they stand in a trace."""
+    """Arguments as docs/reference/trace-format.md says that they stand in a trace."""
     found = []
     for kind, value in zip(row.kinds, registers, strict=False):
         if kind == "Command":

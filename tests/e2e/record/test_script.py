@@ -1,4 +1,4 @@
-"""`etude script` on the command line: scripts in, scripts out, and the examples of docs/scripts.md."""
+"""`etude script` on the command line: scripts in, scripts out, and the examples of docs/howto/scripts.md."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ from support.recordings import record
 
 pytestmark = [pytest.mark.quick, pytest.mark.beside]
 
-PAGE = (DOCS / "scripts.md").read_text()
+PAGE = (DOCS / "howto" / "scripts.md").read_text()
 EXAMPLES = re.findall(r"^```script\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 COPY = EXAMPLES[0]
 OTHER = 'etude script 1\n0: start(1)\n1: mkdir("d", 0755) = 0 <0.000001000>\n0: stat("d") = -1 ENOENT\n'

@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from etude.machine.remote import synchronized_start
-from etude.peak.goal import Criterion
 from etude.peak.harnesses.known_server import Queue
 from etude.peak.harnesses.spec import read_harness
-from etude.peak.task import Trial, TrialRequest
+from etude.peak.task import Criterion, Trial, TrialRequest
 from etude.peak.window import joined_windows as joined
 from etude.program import engine_path
 from support.hosts import Lab, laboratory

@@ -252,7 +252,7 @@ def test_what_is_written_by_one_version_and_client_is_read_by_another(place: Pla
 
 @pytest.mark.needs_program("nfs-cp", package="libnfs-utils")
 def test_the_page_runs_as_it_is_printed(place: Place) -> None:
-    page = (EXAMPLES.parent / "docs" / "nfs.md").read_text()
+    page = (EXAMPLES.parent / "docs" / "howto" / "nfs.md").read_text()
     (text,) = re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     commands = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
     done = subprocess.run(

@@ -542,7 +542,7 @@ def test_a_hosts_file_with_errors_is_refused_before_anything_runs(lab: Lab) -> N
 
 
 def test_the_page_of_other_hosts_runs_as_it_is_printed(lab: Lab) -> None:
-    page = (DOCS / "remote.md").read_text()
+    page = (DOCS / "howto" / "remote.md").read_text()
     (text,) = re.findall(r"^```ap\n# clients.ap\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     lab.write()
     (lab.directory / "clients.ap").write_text(text)
@@ -556,7 +556,7 @@ def test_the_page_of_other_hosts_runs_as_it_is_printed(lab: Lab) -> None:
 
 
 def test_the_hosts_file_of_the_page_is_one(tmp_path: Path) -> None:
-    page = (DOCS / "remote.md").read_text()
+    page = (DOCS / "howto" / "remote.md").read_text()
     (text,) = re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "hosts.toml").write_text(text)
     (tmp_path / "lab-key").touch()

@@ -21,7 +21,7 @@ from support.recordings import environment, record
 
 pytestmark = pytest.mark.beside
 
-PAGE = (DOCS / "replay.md").read_text()
+PAGE = (DOCS / "howto" / "replay.md").read_text()
 SECTION = PAGE[PAGE.index("## As a workload") : PAGE.index("## Windows")]
 TRIALS = 10
 SLOW = """\

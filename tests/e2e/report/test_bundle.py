@@ -1,4 +1,4 @@
-"""`etude bundle` as a user meets it: packed, verified, read, repeated; and the examples of docs/bundle.md."""
+"""`etude bundle` as a user meets it: packed, verified, read, repeated; and the examples of docs/howto/bundle.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.real import ETUDE, called, etude, experiment, one_line
 
 pytestmark = pytest.mark.beside
 
-DOCUMENT = (ROOT / "docs" / "bundle.md").read_text()
+DOCUMENT = (ROOT / "docs" / "howto" / "bundle.md").read_text()
 COMMANDS = re.findall(r"^\$ (.*)$", DOCUMENT, re.M)
 
 

@@ -1,4 +1,4 @@
-"""The commands that docs/report.md prints run as they are printed."""
+"""The commands that docs/howto/report.md prints run as they are printed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.places import DOCS
 
 pytestmark = pytest.mark.beside
 
-DOCUMENT = DOCS / "report.md"
+DOCUMENT = DOCS / "howto" / "report.md"
 
 
 def test_the_commands_of_the_document_run_as_they_are_printed(tmp_path: Path) -> None:

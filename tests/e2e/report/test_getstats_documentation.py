@@ -1,4 +1,4 @@
-"""Every command and every piece of Python in docs/getstats.md runs, and prints what stands there."""
+"""Every command and every piece of Python in docs/howto/getstats.md runs, and prints what stands there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.places import ROOT
 
 pytestmark = pytest.mark.beside
 
-TEXT = (ROOT / "docs" / "getstats.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "howto" / "getstats.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(console|python)\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 PROGRAMS = {
     "getstats": [str(Path(sys.executable).parent / "getstats")],

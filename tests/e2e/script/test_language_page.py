@@ -1,4 +1,4 @@
-"""docs/language.md: each example is a whole script, runs, and prints what it says; no directive lacks one."""
+"""docs/reference/language.md: each example is a whole script, runs, and prints what it says; no directive lacks one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.real import called
 
 pytestmark = pytest.mark.beside
 
-TEXT = (ROOT / "docs" / "language.md").read_text()
+TEXT = (ROOT / "docs" / "reference" / "language.md").read_text()
 BLOCK = re.compile(r"^```(?P<kind>ap|inc (?P<name>\S+))\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^##+ (.*)$", re.MULTILINE)
 EXAMPLES = [match for match in BLOCK.finditer(TEXT) if match["kind"] == "ap"]

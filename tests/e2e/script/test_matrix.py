@@ -1,7 +1,7 @@
 """Features of scripts that meet: every pair of them in some script, each value against the raw output of its programs.
 
 Each script has all metrics, so that each meets every pair. What a metric should be is computed here from the workers'
-logs alone, by the table in docs/formats.md.
+logs alone, by the table in docs/reference/formats.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What docs/store.md shows runs as it is printed, and what it says of the tables is what they are."""
+"""What docs/howto/store.md shows runs as it is printed, and what it says of the tables is what they are."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_page_runs_as_it_is_printed(tmp_path: Path) -> None:
     environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     environment.pop("ETUDE_STORE", None)
     said = ""
-    for language, text in BLOCK.findall((ROOT / "docs" / "store.md").read_text()):
+    for language, text in BLOCK.findall((ROOT / "docs" / "howto" / "store.md").read_text()):
         commands = (
             [[sys.executable, "-c", text]]
             if language == "python"
@@ -50,7 +50,7 @@ def test_the_page_runs_as_it_is_printed(tmp_path: Path) -> None:
 
 
 def test_the_tables_are_those_of_the_page_of_formats() -> None:
-    page = (ROOT / "docs" / "formats.md").read_text()
+    page = (ROOT / "docs" / "reference" / "formats.md").read_text()
     section = page[page.index("\n## The store\n") : page.index("\n## The store's lists")]
     assert f"`{REVISION}`" in section
     rows = {

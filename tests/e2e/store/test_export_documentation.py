@@ -15,7 +15,7 @@ from support.places import DOCS
 
 pytestmark = pytest.mark.beside
 
-PAGE = (DOCS / "export.md").read_text()
+PAGE = (DOCS / "howto" / "export.md").read_text()
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

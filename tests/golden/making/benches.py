@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from etude.api import make_plan
 from etude.errors import EtudeError
+from etude.experiment.plan import make_plan
 from etude.experiment.run import resume, run
 from etude.experiment.test import MetricPattern, Test
 from golden.making.machines import NEWER, settle

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from etude.api import make_plan
-from etude.experiment.plan import to_document
+from etude.experiment.plan import make_plan, to_document
 from etude.experiment.test import Test
 from etude.results.histograms import encode
 from golden.making.machines import MACHINE, NEWER

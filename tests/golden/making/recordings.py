@@ -17,7 +17,7 @@ from support.traces import COPY, imported
 NEUTRAL = Path("/tmp/etude-golden")
 """Where programs are recorded: a name that says nothing."""
 START, HEAD = 16, 12
-"""Bytes before a trace's first frame, and before a frame's payload (docs/trace-format.md)."""
+"""Bytes before a trace's first frame, and before a frame's payload (docs/reference/trace-format.md)."""
 
 
 def engine(*words: str | Path, cwd: Path | None = None) -> None:

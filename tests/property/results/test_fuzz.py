@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etude.analysis.verdict import verdict
-from etude.api import make_plan, run
 from etude.errors import EtudeError, InputError
+from etude.experiment.plan import make_plan
+from etude.experiment.run import run
 from etude.present.export import to_csv, to_json, to_markdown
 from etude.results.reader import load_results
 from etude.results.results import Results

@@ -5,7 +5,7 @@
         guest.check("etude doctor")
         guest.restart()
 
-Everything is bounded: commands, boots, how often it boots, and how long it lives. docs/guest.md has the rest.
+Everything is bounded: commands, boots, how often it boots, and how long it lives. docs/internals/guest.md has the rest.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from etude.analysis.planning import PlanTargets, plan_from
 from etude.analysis.subject import subject_of
 from etude.analysis.verdict import verdict
 from etude.analysis.verdict_options import VerdictOptions
-from etude.api import make_plan, run
+from etude.experiment.plan import make_plan
+from etude.experiment.run import run
 from etude.present.sentences.comparison import caution
 from etude.present.sentences.warnings import found_text
 from etude.results.reader import load_results

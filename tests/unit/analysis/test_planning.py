@@ -17,8 +17,9 @@ from etude.analysis.planning import PlanTargets, TrialPlan, plan_from
 from etude.analysis.subject import subject_of, subject_of_table
 from etude.analysis.time_breakdown import seconds_per_trial
 from etude.analysis.verdict import verdict
-from etude.api import make_plan, run
 from etude.errors import InputError, UsageError
+from etude.experiment.plan import make_plan
+from etude.experiment.run import run
 from etude.present.sections import plan as plan_text
 from etude.results.reader import load_results
 from etude.results.readers import read_table

@@ -21,7 +21,8 @@ from etude.analysis.repetition import (
     repetition,
 )
 from etude.analysis.verdict import Verdict, verdict
-from etude.api import make_plan, run
+from etude.experiment.plan import make_plan
+from etude.experiment.run import run
 from etude.present.sections import repetition as again_text
 from etude.present.sentences.repetition import outcome_reason
 from etude.stats.cross_session import stated_session_spread

@@ -20,8 +20,9 @@ import pytest
 from etude.analysis.comparisons import _noise
 from etude.analysis.verdict import Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions
-from etude.api import make_plan, run
 from etude.errors import MachineRefuses, UsageError
+from etude.experiment.plan import make_plan
+from etude.experiment.run import run
 from etude.experiment.test import Test, make_test
 from etude.export.gather import gather
 from etude.present.export import to_csv, to_json, to_markdown, write

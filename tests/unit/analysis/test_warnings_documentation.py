@@ -1,11 +1,11 @@
-"""docs/warnings.md says all that there is, and nothing else."""
+"""docs/reference/warnings.md says all that there is, and nothing else."""
 
 import re
 
 from etude.analysis.warnings import KINDS, Thresholds
 from support.places import DOCS
 
-PAGE = (DOCS / "warnings.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "reference" / "warnings.md").read_text(encoding="utf-8")
 
 
 def test_every_kind_has_its_section_in_order_of_importance():

@@ -1,4 +1,4 @@
-"""The examples of docs/history.md print what is written there."""
+"""The examples of docs/howto/history.md print what is written there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.places import DOCS
 
 pytestmark = pytest.mark.more
 
-PAGE = DOCS / "history.md"
+PAGE = DOCS / "howto" / "history.md"
 UPGRADED = Machine("host-a", "d2", (("kernel", "6.2"), ("processor", "Epyc")))
 OTHER = Machine("host-b", "d3", (("kernel", "6.1"), ("processor", "Xeon")))
 

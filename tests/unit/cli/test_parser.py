@@ -77,7 +77,7 @@ def test_a_unit_may_be_in_minutes_or_unknown(unit: str) -> None:
 
 
 def test_the_guides_pattern_finds_the_rate_of_dd() -> None:
-    (text,) = re.findall(r"--metric '([^']*)'.*dd if=", (DOCS / "guide.md").read_text())
+    (text,) = re.findall(r"--metric '([^']*)'.*dd if=", (DOCS / "tutorials" / "guide.md").read_text())
     found = parser.metric(text)
     copied = "640000 bytes (640 kB, 625 KiB) copied, 0.00300842 s, 213 MB/s"
     match = re.search(found.regex, f"10000+0 records in\n10000+0 records out\n{copied}\n")

@@ -18,10 +18,9 @@ import numpy as np
 import pytest
 
 from etude.errors import MachineRefuses
-from etude.peak.goal import Criterion, Goal
 from etude.peak.search import Bench, DeadlinePolicy, EarlyStop
 from etude.peak.search_store import SearchStore
-from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
+from etude.peak.task import Answer, Criterion, Finding, Goal, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.present.progress.capacity import PeakDisplay
 from etude.present.sections.peak import load_columns, trials_table

@@ -9,8 +9,7 @@ import pytest
 from etude.cli.analyse.report import parts_of
 from etude.cli.main import main
 from etude.figures.data import Curve, Mark
-from etude.peak.goal import Criterion, Goal
-from etude.peak.task import Answer, Task, Trial
+from etude.peak.task import Answer, Criterion, Goal, Task, Trial
 from etude.peak.window import Window
 from etude.present.section import cell_text
 from etude.present.sections.peak import Search, peak_section, readings_figure

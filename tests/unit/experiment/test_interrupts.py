@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from etude.api import make_plan, run
 from etude.errors import Interrupted
 from etude.experiment.bench import SignalWatch
-from etude.experiment.plan import Plan
+from etude.experiment.plan import Plan, make_plan
+from etude.experiment.run import run
 from etude.experiment.test import Test
 from etude.results.reader import load_results
 from support.builders import hooked, plan

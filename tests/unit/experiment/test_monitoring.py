@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.api import make_plan, run
 from etude.experiment import monitoring
 from etude.experiment.monitoring import (
     DEFAULT_MONITORING,
@@ -23,7 +22,8 @@ from etude.experiment.monitoring import (
     monitor_running,
     to_document,
 )
-from etude.experiment.plan import digest
+from etude.experiment.plan import digest, make_plan
+from etude.experiment.run import run
 from etude.results.reader import load_results
 from support.fakes import World
 

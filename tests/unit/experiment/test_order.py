@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from etude.api import run
 from etude.errors import CommandFailed, EtudeError, MachineRefuses
 from etude.experiment.plan import Plan
+from etude.experiment.run import run
 from support.builders import hooked, plan
 from support.fakes import World, check_undone, is_hook
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from etude.api import make_plan
 from etude.errors import InputError, Interrupted
 from etude.experiment.bench import Event
-from etude.experiment.plan import NewLimits
+from etude.experiment.plan import NewLimits, make_plan
 from etude.experiment.progress import Progress
 from etude.experiment.run import resume, run
 from etude.experiment.test import Test

@@ -14,11 +14,10 @@ import pytest
 from etude.analysis.subject import ResultNote
 from etude.analysis.verdict import verdict
 from etude.analysis.warnings.facts import NoteOnResult
-from etude.api import make_plan, run
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, UsageError
-from etude.experiment.plan import NewLimits, Plan
+from etude.experiment.plan import NewLimits, Plan, make_plan
 from etude.experiment.progress import paired_samples, trials_of
-from etude.experiment.run import resume
+from etude.experiment.run import resume, run
 from etude.experiment.test import Test
 from etude.present.sentences.comparison import precision_line
 from etude.present.sentences.extension import reaching_command

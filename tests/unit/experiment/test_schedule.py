@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.api import make_plan, run
 from etude.errors import CommandFailed, EtudeError, MachineRefuses, UsageError
-from etude.experiment.plan import block_order, disjoint_cpus
+from etude.experiment.plan import block_order, disjoint_cpus, make_plan
+from etude.experiment.run import run
 from etude.experiment.test import Test
 from etude.results.model import Measurement
 from etude.results.reader import load_results

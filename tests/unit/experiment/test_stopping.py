@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from etude.api import make_plan, run
 from etude.errors import EtudeError, Interrupted, MachineRefuses, UsageError
 from etude.experiment import progress as samples
-from etude.experiment.plan import Plan, RuleSpec
+from etude.experiment.plan import Plan, RuleSpec, make_plan
 from etude.experiment.progress import Trial
-from etude.experiment.run import Outcome, resume
+from etude.experiment.run import Outcome, resume, run
 from etude.experiment.test import MetricPattern, Test
 from etude.stats.stopping import Decision, MeanPrecision, SamplesSoFar
 from support.fakes import World, around

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from etude.analysis.verdict import verdict
-from etude.api import make_plan, run
 from etude.engine import Launch
 from etude.errors import CommandFailed, EtudeError, UsageError
 from etude.experiment import loop
-from etude.experiment.plan import Plan
+from etude.experiment.plan import Plan, make_plan
+from etude.experiment.run import run
 from etude.experiment.test import MetricPattern, Test, make_test
 from etude.results.model import Measurement
 from etude.results.reader import load_results

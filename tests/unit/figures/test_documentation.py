@@ -1,4 +1,4 @@
-"""Every command in docs/figures.md runs, prints what stands there, and draws the picture that stands below it."""
+"""Every command in docs/howto/figures.md runs, prints what stands there, and draws the picture that stands below it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from support.places import ROOT
 
 pytestmark = pytest.mark.more
 
-TEXT = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "howto" / "figures.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```console\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
-PICTURES = re.findall(r"\(images/figure-(\w+)\.png\)", TEXT)
+PICTURES = re.findall(r"\(../images/figure-(\w+)\.png\)", TEXT)
 PROGRAMS = {
     "graphit": ["-m", "etude.cli.graphit"],
     "etude": ["-m", "etude.cli.main"],

@@ -209,8 +209,7 @@ def test_resources_are_not_held_where_others_may_put_files(tmp_path: Path) -> No
 
 
 def test_a_plan_that_was_edited_is_refused(tmp_path: Path) -> None:
-    from etude.api import make_plan
-    from etude.experiment.plan import digest, to_document
+    from etude.experiment.plan import digest, make_plan, to_document
     from support.builders import hooked
 
     plan = make_plan(hooked("a", "b"), trials=2, seed=1)

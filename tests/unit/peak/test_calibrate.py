@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from etude.errors import InputError
 from etude.peak.calibrate import FACTORS, Calibration, calibrate, plan, trials_for
-from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.curves import CURVES
 from etude.peak.harnesses.simulated import NOISE, QUIET, SimulatedServer
 from etude.peak.slo_ratio import Reading
-from etude.peak.task import Task, Trial, TrialRequest
+from etude.peak.task import Criterion, Goal, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from support.policy_simulator import trial
 

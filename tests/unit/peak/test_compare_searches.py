@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.peak.compare_searches import incomparable_reasons, ratio
-from etude.peak.goal import Criterion, Goal
-from etude.peak.task import Answer, Task
+from etude.peak.task import Answer, Criterion, Goal, Task
 
 TASK = Task(Goal((Criterion("mean", 0.04),)), 50.0, 5000.0)
 

@@ -9,9 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from etude.peak.diagnostics import find_collapsing, find_hysteretic, findings, overloads
-from etude.peak.goal import Criterion, Goal
 from etude.peak.policies.belief.evidence import Evidence
-from etude.peak.task import GeneratorPart, Trial
+from etude.peak.task import Criterion, GeneratorPart, Goal, Trial
 from etude.peak.window import Window
 from support.golden import Golden
 from support.policy_simulator import LIMIT_S, task, trial

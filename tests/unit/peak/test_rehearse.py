@@ -9,12 +9,11 @@ import pytest
 from scipy import stats
 
 from etude.errors import InputError, MachineRefuses
-from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.curves import CURVES, TROUBLED
 from etude.peak.harnesses.simulated import NOISE, QUIET, SimulatedServer
 from etude.peak.rehearse import Place, bench_model_like, binomial_interval, rehearse
 from etude.peak.slo_ratio import bracket, slo_ratios
-from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
+from etude.peak.task import Answer, Criterion, Finding, Goal, Task, Trial, TrialRequest
 
 TASK = Task(Goal((Criterion("mean", 0.040),)), 50, 5000, runlength_s=60.0)
 SOME = [CURVES[name] for name in ("mm1", "ramp", "plateaus")]

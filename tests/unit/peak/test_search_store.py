@@ -20,12 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from etude.errors import EtudeError, InputError, MachineRefuses
-from etude.peak.goal import Criterion, Goal
 from etude.peak.machine_state import MachineState
 from etude.peak.policies import policy
 from etude.peak.search_store import SearchSpec, SearchStore, from_line, open_store, peak_member, window_lines
 from etude.peak.slo_ratio import slo_ratios
-from etude.peak.task import Answer, Finding, GeneratorPart, Task, Trial, TrialRequest
+from etude.peak.task import Answer, Criterion, Finding, GeneratorPart, Goal, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.results import writer
 from etude.results.histograms import Histogram

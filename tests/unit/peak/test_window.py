@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.command import LoadOutcome
 from etude.peak.harnesses.load_report import LoadReport
+from etude.peak.task import Criterion, Goal
 from etude.peak.window import Window, joined_windows
 from etude.results.histograms import Histogram
 

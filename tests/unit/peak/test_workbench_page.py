@@ -1,4 +1,4 @@
-"""docs/workbench.md says what there is: its harness, policies, findings and options are those of the code."""
+"""docs/howto/workbench.md says what there is: its harness, policies, findings and options are those of the code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from etude.peak.policies import POLICIES
 from etude.peak.task import Kind
 from support.places import DOCS, EXAMPLES
 
-TEXT = (DOCS / "workbench.md").read_text()
+TEXT = (DOCS / "howto" / "workbench.md").read_text()
 
 
 def test_the_harness_of_the_page_is_one(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from etude.api import make_plan, run
 from etude.errors import EtudeError
+from etude.experiment.plan import make_plan
 from etude.experiment.progress import Progress
-from etude.experiment.run import resume
+from etude.experiment.run import resume, run
 from etude.present.progress.bench import LINE_EVERY_S, Display, time_left
 from etude.units.formatting import duration
 from support.builders import measurement

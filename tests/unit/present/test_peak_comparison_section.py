@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from etude.figures.data import Curve, Mark
-from etude.peak.goal import Criterion, Goal
-from etude.peak.task import Answer, Finding, Task, Trial
+from etude.peak.task import Answer, Criterion, Finding, Goal, Task, Trial
 from etude.peak.window import Window
 from etude.present.section import cell_text
 from etude.present.sections.peak import Search

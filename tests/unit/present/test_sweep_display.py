@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from etude.api import make_plan, run
-from etude.experiment.run import resume
+from etude.experiment.plan import make_plan
+from etude.experiment.run import resume, run
 from etude.present.progress.bench import SCRIPT_LINE_EVERY_S, SweepDisplay
 from support.fakes import Screen, World
 from support.golden import Golden

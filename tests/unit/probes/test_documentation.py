@@ -1,4 +1,4 @@
-"""The example of docs/extending.md works as it is printed, in both languages and from a script."""
+"""The example of docs/howto/extending.md works as it is printed, in both languages and from a script."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from etude.probes.probe import Context
 from etude.probes.run_probes import RunProbes, find_probe
 from support.places import DOCS
 
-DOCUMENT = DOCS / "extending.md"
+DOCUMENT = DOCS / "howto" / "extending.md"
 BLOCKS = dict(re.findall(r"^```(\w+)\n(.*?)^```", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL))
 
 
@@ -123,7 +123,7 @@ def test_the_document_names_what_there_is() -> None:
     text = DOCUMENT.read_text()
     for name in ("unavailable", "start", "end", "gives", *Context.__dataclass_fields__, "APPROBESTATE"):
         assert f"`{name}" in text or f", `{name}" in text, name
-    numbers = (DOCUMENT.parent / "what-each-number-means.md").read_text()
+    numbers = (DOCUMENT.parent.parent / "reference" / "what-each-number-means.md").read_text()
     known = find_probe(["disk", "memory", "network", "interrupts", "energy", "others"])
     for probe in known:
         for metric in probe.gives:  # type: ignore[attr-defined]

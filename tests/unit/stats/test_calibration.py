@@ -16,7 +16,7 @@ from support.places import DOCS
 from support.simulated_rules import mean_stops, ratio_stops
 from support.synthetic_series import MACHINES, OWN, REFERENCE, deal_into_blocks, lognormal, normal
 
-PAGE = DOCS / "calibration.md"
+PAGE = DOCS / "explanation" / "calibration.md"
 REPLICATIONS = 6000
 FOUR_ERRORS = 4.0 * math.sqrt(0.95 * 0.05 / REPLICATIONS)
 

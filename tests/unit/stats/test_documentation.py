@@ -1,4 +1,5 @@
-"""docs/statistics.md: it names every function, its tables are those that were simulated, and its *equals* hold."""
+"""docs/explanation/statistics.md: it names every function, its tables are those that were simulated, and its *equals*
+hold."""
 
 import ast
 import importlib.util
@@ -17,7 +18,7 @@ from etude.stats.predicate import figures
 from etude.stats.ratio import paired_ratio
 from support.places import ROOT
 
-PAGE = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "explanation" / "statistics.md").read_text(encoding="utf-8")
 RESULTS = (ROOT / "bench" / "statistics" / "results.md").read_text(encoding="utf-8")
 FUNCTIONS = sorted(
     f"{path.stem}.{node.name}"

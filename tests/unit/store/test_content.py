@@ -12,14 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.api import make_plan, run
 from etude.errors import InputError, UsageError
-from etude.experiment.plan import NewLimits
-from etude.experiment.run import extend, resume
+from etude.experiment.plan import NewLimits, make_plan
+from etude.experiment.run import extend, resume, run
 from etude.experiment.test import Test
-from etude.peak.goal import Criterion, Goal
 from etude.peak.search_store import SearchSpec, open_store
-from etude.peak.task import Task, Trial, TrialRequest
+from etude.peak.task import Criterion, Goal, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.results.readers import read_table
 from etude.store.content import read_content

@@ -11,10 +11,9 @@ import pytest
 
 from etude.errors import InputError, UsageError
 from etude.machine.resources.resource import Setting
-from etude.peak.goal import Criterion, Goal
 from etude.peak.search_store import SearchStore
 from etude.peak.sources import of_harness as source_of
-from etude.peak.task import Answer, Task
+from etude.peak.task import Answer, Criterion, Goal, Task
 from etude.surface.factors import Factor, Space
 from etude.surface.map_store import MapStore, define_map, open_map
 from etude.surface.next_configuration import Rules, Visit

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from etude.errors import InputError
-from etude.peak.goal import Criterion, Goal
 from etude.peak.rehearse import Place
-from etude.peak.task import Task
+from etude.peak.task import Criterion, Goal, Task
 from etude.surface.factors import Factor, Space
 from etude.surface.next_configuration import Rules
 from etude.surface.rehearsal import Bounds, drawn_surface, rehearse_maps

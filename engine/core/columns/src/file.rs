@@ -1,4 +1,4 @@
-//! The file of columns (docs/formats.md, "Columns"): where everything is in it, and what its last part says.
+//! The file of columns (docs/reference/formats.md, "Columns"): where everything is in it, and what its last part says.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! `etude-engine columns`: results files as columns (docs/formats.md, "Columns").
+//! `etude-engine columns`: results files as columns (docs/reference/formats.md, "Columns").
 //!
 //! Files are cut into chunks at line ends. Each worker takes the next chunk, parses it by itself, then waits for its
 //! turn: rows, texts and metrics have the order of the lines, whichever worker was quicker.

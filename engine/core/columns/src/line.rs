@@ -1,4 +1,4 @@
-//! One line: whether it is a measurement (docs/formats.md), and what its members say.
+//! One line: whether it is a measurement (docs/reference/formats.md), and what its members say.
 
 use std::collections::HashSet;
 

@@ -1,6 +1,6 @@
 //! The lines that cross the boundary between Étude and its engine, as types.
 //!
-//! `docs/formats.md` is the contract; `tests/data/vectors/boundary.jsonl` holds examples that both sides are checked against.
+//! `docs/reference/formats.md` is the contract; `tests/data/vectors/boundary.jsonl` holds examples that both sides are checked against.
 
 mod metrics;
 mod reply;

@@ -212,7 +212,7 @@ pub struct Repeat {
 /// Reads one request. The error is the request's `id`, as far as it could be read, and one line on what is wrong.
 pub fn parse(line: &[u8]) -> Result<Request, (Value, String)> {
     let value: Value = serde_json::from_slice(line).map_err(|error| {
-        let hint = "expected one JSON object a line, as docs/formats.md describes";
+        let hint = "expected one JSON object a line, as docs/reference/formats.md describes";
         (Value::Null, format!("request: not JSON: {error}; {hint}"))
     })?;
     let id = match value.get("id") {

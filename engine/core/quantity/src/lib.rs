@@ -1,7 +1,7 @@
 //! Quantities as text: durations, sizes, rates and shares, a number with a unit.
 //!
 //! The grammar is that of `src/etude/units/parsing.py`; `tests/data/vectors/quantities.jsonl` holds both to it, and
-//! `docs/quantities.md` describes it. All errors are one line with the text and what is expected, without the option.
+//! `docs/reference/quantities.md` describes it. All errors are one line with the text and what is expected, without the option.
 
 const NS: u64 = 1;
 const US: u64 = 1000 * NS;

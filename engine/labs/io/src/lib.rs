@@ -1,6 +1,6 @@
 //! The I/O benchmark: a file is read or written with one buffer size, and only that is timed.
 //!
-//! It follows the program of lab 1 of Cambridge's L41 course, of 2015 and of 2021. `docs/io.md` is its reference. Read
+//! It follows the program of lab 1 of Cambridge's L41 course, of 2015 and of 2021. `docs/howto/io.md` is its reference. Read
 //! `run.rs` first: it is one run from its preparation to its samples; `timed.rs` is the part that is timed.
 
 mod blocks;

@@ -1,7 +1,7 @@
 //! `ipc`: how fast bytes go through a pipe or a socket, within a thread, between threads, between processes.
 //!
 //! It does what the benchmark of labs 2 to 5 of Cambridge's L41 course does, and is called like it. The sender reads the
-//! clock just before the first byte, the receiver after the last one; `docs/ipc.md` says what lies between.
+//! clock just before the first byte, the receiver after the last one; `docs/howto/ipc.md` says what lies between.
 
 mod link;
 mod modes;

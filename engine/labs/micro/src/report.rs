@@ -1,4 +1,4 @@
-//! What a micro-benchmark prints, as text or as JSON. `docs/formats.md`, "Micro-benchmarks", describes both.
+//! What a micro-benchmark prints, as text or as JSON. `docs/reference/formats.md`, "Micro-benchmarks", describes both.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

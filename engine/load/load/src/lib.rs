@@ -1,5 +1,5 @@
 //! Load: a generator that offers requests by a schedule and reports windows, targets that it asks, and a server whose capacity
-//! is known (docs/load.md).
+//! is known (docs/howto/load.md).
 //!
 //! Read `run/target.rs` and `run/plan.rs` for what is asked and how, `run/` for one run, `options/` for what can be asked for,
 //! `report/` for what is reported when. `http/`, `nfs/`, `files/` and `roll/` are what is loaded, `file_set/` the files of the

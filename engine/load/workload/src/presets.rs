@@ -48,7 +48,7 @@ pub(crate) fn shown(workload: &Workload) -> Vec<(&'static str, String, String)> 
     KNOBS.iter().filter(ours).map(row).collect()
 }
 
-/// Not a test: prints the tables of docs/workloads.md.
+/// Not a test: prints the tables of docs/reference/workloads.md.
 #[test]
 #[ignore = "it prints, and asserts nothing"]
 fn the_tables_of_the_documentation() {

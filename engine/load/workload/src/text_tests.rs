@@ -152,7 +152,7 @@ fn the_documentation_names_each_knob_with_its_unit_and_each_preset() {
 #[test]
 fn the_example_of_the_documentation_is_a_workload() {
     let example = DOCUMENT.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    let workload = Workload::read(example, "docs/workloads.md").unwrap();
+    let workload = Workload::read(example, "docs/reference/workloads.md").unwrap();
     assert_eq!(workload.name(), "builds");
     assert!(FileSet::new(&workload, 100.0, 1).is_ok());
 }

@@ -39,7 +39,7 @@ impl Printed {
 #[command(
     group = ArgGroup::new("goal").args(["to", "leave", "remove"]).required(true),
     override_usage = "DIR --to SHARE | --leave BYTES [options]\n--remove DIR",
-    after_help = "BYTES may have K, M, G or T (powers of 1024) behind it. More: docs/disk-state.md.\n\nexit status: 0; 1 the level \
+    after_help = "BYTES may have K, M, G or T (powers of 1024) behind it. More: docs/howto/disk-state.md.\n\nexit status: 0; 1 the level \
                   was not reached (it says how far); 2 usage; 5 the machine does not allow it; 128 + signal"
 )]
 struct FillOptions {
@@ -68,7 +68,7 @@ struct FillOptions {
 #[derive(Parser)]
 #[command(
     after_help = "Directories are looked through without following links or leaving their file system. More: \
-                  docs/disk-state.md.\n\nexit status: 0; 2 usage, or there is no such path; 5 the machine does not allow it"
+                  docs/howto/disk-state.md.\n\nexit status: 0; 2 usage, or there is no such path; 5 the machine does not allow it"
 )]
 struct FragmentsOptions {
     /// Also a line for each file: FRAGMENTS PATH

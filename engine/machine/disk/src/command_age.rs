@@ -20,7 +20,7 @@ use crate::ending::catch_signals;
 #[command(
     override_usage = "DIR [options]\n--remove DIR",
     after_help = "All of it is in DIR/etude-aged, with a manifest.json that says what was done. A signal ends it where it is, and \
-                  what it has made stays; the manifest then says that it is not complete. More: docs/disk-state.md.\n\nexit \
+                  what it has made stays; the manifest then says that it is not complete. More: docs/howto/disk-state.md.\n\nexit \
                   status: 0; 1 the time was over; 2 usage; 5 the machine does not allow it; 128 + signal"
 )]
 struct Options {

@@ -18,7 +18,7 @@ use crate::{BLOCK, MOST_NS, machine};
 /// Write over a device or a file until its throughput is steady. What is on it is lost
 #[derive(Parser)]
 #[command(
-    after_help = "More: docs/disk-state.md.\n\nexit status: 0 it is steady; 1 it is not, and time or bytes were used up; 2 usage; 5 \
+    after_help = "More: docs/howto/disk-state.md.\n\nexit status: 0 it is steady; 1 it is not, and time or bytes were used up; 2 usage; 5 \
                   the machine does not allow it; 128 + signal"
 )]
 struct Options {

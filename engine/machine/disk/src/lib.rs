@@ -1,4 +1,4 @@
-//! The state of a disk (docs/disk-state.md): a file system aged by a history or filled to a level, what is in fragments,
+//! The state of a disk (docs/howto/disk-state.md): a file system aged by a history or filled to a level, what is in fragments,
 //! and a device written until its throughput is steady.
 //!
 //! Read `history.rs` for what ageing does, `steady.rs` for when a device is steady.

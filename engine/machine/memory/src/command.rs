@@ -26,7 +26,7 @@ use crate::watch::Watch;
     after_help = "BYTES may have K, M, G or T (powers of 1024) behind it. It stops by itself when file caches are small and do not \
                   shrink any more, when all wait for memory, or when pages of others would go to swap space. In a group or \
                   cpuset with less memory than the machine it refuses: it would cool only itself. More: \
-                  docs/chill.md.\n\nexit status: 0, whatever made it stop; 2 usage; 5 the machine does not allow it"
+                  docs/howto/chill.md.\n\nexit status: 0, whatever made it stop; 2 usage; 5 the machine does not allow it"
 )]
 struct ChillOptions {
     /// Hold at most so much (default: no ceiling)
@@ -48,7 +48,7 @@ struct ChillOptions {
 #[derive(Parser)]
 #[command(
     after_help = "watch begins before the cache is cooled: it prints {\"watched\":FILES}, waits for a line on standard input, and \
-                  then looks. It needs root and Linux 5.19. A LISTING of - is standard input. More: docs/residency.md.\n\nexit \
+                  then looks. It needs root and Linux 5.19. A LISTING of - is standard input. More: docs/howto/residency.md.\n\nexit \
                   status: 0; 2 usage, or there is no such path; 3 LISTING is none; 5 the machine does not allow it"
 )]
 struct ResidencyOptions {

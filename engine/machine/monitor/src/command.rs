@@ -14,7 +14,7 @@ use crate::monitor::{Wish, monitor};
 #[command(
     override_usage = "--output FILE [options]",
     after_help = "It prints a line, monitoring, when it has begun. SIGTERM, SIGINT or the end of standard input end it with a last \
-                  sample and a line on what it cost itself. The file and its columns: docs/monitor.md.\n\nexit status: 0; 2 usage; \
+                  sample and a line on what it cost itself. The file and its columns: docs/howto/monitor.md.\n\nexit status: 0; 2 usage; \
                   5 FILE cannot be written, or there is no /proc"
 )]
 struct Options {

@@ -1,4 +1,4 @@
-//! The lines of the file (docs/monitor.md).
+//! The lines of the file (docs/howto/monitor.md).
 
 use std::io::Write;
 

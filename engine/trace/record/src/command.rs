@@ -27,7 +27,7 @@ const PROGRAM: &str = "etude record";
     group = ArgGroup::new("subject").args(["command", "pid"]).required(true),
     override_usage = "[-o FILE] [options] [--] COMMAND [ARGUMENT ...]\n[-o FILE] [options] -p PID",
     after_help = "The program runs as it would otherwise, with its own input, output and exit status; what there is to say \
-                  of the trace is printed on standard error when it has ended. More: docs/recording.md.\n\nexit status: the \
+                  of the trace is printed on standard error when it has ended. More: docs/howto/recording.md.\n\nexit status: the \
                   program's, 0 if it runs on; 128+n for signal n; 127 not found; 126 not executable; 2 usage; 5 it could \
                   not be recorded, and was not started; or its trace was removed while it ran"
 )]

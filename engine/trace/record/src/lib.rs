@@ -1,4 +1,4 @@
-//! Recording a program's I/O without disturbing it (docs/recording.md).
+//! Recording a program's I/O without disturbing it (docs/howto/recording.md).
 //!
 //! A launcher stays attached for exec, fork, clone and exit (`rewrite/tracer.rs`). On x86-64 it maps at each exec the
 //! hook into the new image and writes jumps to it over the program's own `syscall` instructions (`rewrite/image.rs`,

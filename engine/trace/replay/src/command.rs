@@ -34,7 +34,7 @@ const REPLAY: &str = "etude replay";
 /// Compile a script of I/O into a roll, which etude replay plays
 #[derive(Parser)]
 #[command(
-    after_help = "More: docs/replay.md.\n\nexit status: 0; 2 usage; 3 the script is wrong; 5 the roll cannot be written"
+    after_help = "More: docs/howto/replay.md.\n\nexit status: 0; 2 usage; 3 the script is wrong; 5 the roll cannot be written"
 )]
 struct CompileOptions {
     /// The roll (default: the script's name with .roll); one that is there is not overwritten
@@ -90,7 +90,7 @@ fn compile_verb(options: CompileOptions) -> Result<u8, Failed> {
 #[derive(Parser)]
 #[command(
     override_usage = "[options] [--in DIRECTORY] CAPTURE\n[options] ROLL DIRECTORY",
-    after_help = "The replay cannot leave its directory, whatever the roll contains. More: docs/replay.md.\n\nexit status: 0; 1 \
+    after_help = "The replay cannot leave its directory, whatever the roll contains. More: docs/howto/replay.md.\n\nexit status: 0; 1 \
                   not faithful (--judge); 2 usage; 3 the capture or roll is wrong; 5 it cannot be played here, or FILE \
                   cannot be written; 128+n ended by signal n"
 )]

@@ -1,4 +1,4 @@
-//! Replaying recorded I/O in time (docs/replay.md).
+//! Replaying recorded I/O in time (docs/howto/replay.md).
 //!
 //! A script becomes a roll (`compile.rs`; `order.rs` says who has to wait for whom; `roll.rs` is the file). A replay
 //! (`replay.rs`) is a process that cannot leave its directory; in it each thread plays its calls (`player.rs`), by a clock

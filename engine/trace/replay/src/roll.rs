@@ -1,4 +1,4 @@
-//! The compiled form of a script: a roll (docs/roll-format.md). Small, quickly read, and checked: nothing in it is trusted.
+//! The compiled form of a script: a roll (docs/reference/roll-format.md). Small, quickly read, and checked: nothing in it is trusted.
 //!
 //! What stands beside calls is in `tables.rs`; `times.rs` and `sizes.rs` foretell calls, so that little is left to be said.
 

@@ -26,7 +26,7 @@ const PROGRAM: &str = "etude script";
     args_conflicts_with_subcommands = true,
     override_usage = "TRACE [-o SCRIPT] [options]\n--events TRACE",
     after_help = "SCRIPT can be - for standard input. Times of calls that are left out become gaps. More, with examples: \
-                  docs/scripts.md.\n\nexit status: 0 done; 1 check: a call uses a descriptor that is not open; 2 \
+                  docs/howto/scripts.md.\n\nexit status: 0 done; 1 check: a call uses a descriptor that is not open; 2 \
                   usage; 3 an input is wrong; 5 the output cannot be written; 9 the trace is cut short, and the \
                   script has the part before"
 )]

@@ -1,4 +1,4 @@
-//! From a trace to a script (docs/scripts-from-traces.md).
+//! From a trace to a script (docs/howto/scripts-from-traces.md).
 //!
 //! `stream.rs` gives what the trace holds in the order in which it took effect; `tables.rs` follows descriptors and
 //! directories, `tree.rs` names and lengths of files. `calls.rs` decides of each call whether it is replayed, `requests.rs`

@@ -58,7 +58,7 @@ pub enum Action {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Called {
     pub call: Call,
-    /// As in a trace (docs/trace-format.md, "An event"); where data stand in memory is 0.
+    /// As in a trace (docs/reference/trace-format.md, "An event"); where data stand in memory is 0.
     pub arguments: [u64; 6],
     /// Paths are within the directory of the replay, whose root it is: `/usr/include` is there `usr/include`.
     pub texts: SmallVec<[Text; 1]>,

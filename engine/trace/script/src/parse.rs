@@ -1,4 +1,4 @@
-//! A script from its text (docs/scripts.md).
+//! A script from its text (docs/howto/scripts.md).
 //!
 //! `cursor.rs` goes along a line, `step.rs` makes a step of one; here is what is found on each line.
 

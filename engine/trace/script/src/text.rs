@@ -1,4 +1,4 @@
-//! A script as text (docs/scripts.md).
+//! A script as text (docs/howto/scripts.md).
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! A trace as columns for Python (docs/trace-format.md, "Columns"), in the container of results' columns.
+//! A trace as columns for Python (docs/reference/trace-format.md, "Columns"), in the container of results' columns.
 
 use std::collections::HashMap;
 use std::fs::File;

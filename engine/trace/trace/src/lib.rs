@@ -1,4 +1,4 @@
-//! The file of a recording (docs/trace-format.md): what a program's threads asked of the kernel, when, with which
+//! The file of a recording (docs/reference/trace-format.md): what a program's threads asked of the kernel, when, with which
 //! result. Written as a stream, read as one, in bounded memory.
 //!
 //! `frame.rs` is the file's outer form, `chunk.rs` how events become a few bytes each; `order.rs` puts those of several

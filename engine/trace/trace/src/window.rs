@@ -1,4 +1,4 @@
-//! The replayed part of a replay that was recorded (docs/replay.md, "Recorded itself"): without what it did before and
+//! The replayed part of a replay that was recorded (docs/howto/replay.md, "Recorded itself"): without what it did before and
 //! beside playing.
 
 use std::collections::{HashMap, HashSet};

@@ -1,1 +1,2 @@
-"""Auto-pilot's Getstats: its tables, predicates, warnings and tests, as its paper prints them (docs/getstats.md)."""
+"""Auto-pilot's Getstats: its tables, predicates, warnings and tests, as its paper prints them
+(docs/howto/getstats.md)."""

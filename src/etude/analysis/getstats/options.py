@@ -20,7 +20,7 @@ usage: getstats [OPTION …] [--] FILE …
 
 Statistics of results: the tables of Auto-pilot's Getstats. A FILE is a results file in Auto-pilot's format
 (.res), a results directory, a table with commas or tabs whose first line holds names, or the output of
-another program that Étude reads (docs/reading-other-tools.md).
+another program that Étude reads (docs/howto/reading-other-tools.md).
 
   --predicate EXPR   ends with 0 if EXPR holds for every judged column of every file, else with 1
   --columns A,B      columns that are judged (elapsed,user,system unless named), or that the table shows
@@ -34,7 +34,7 @@ another program that Étude reads (docs/reading-other-tools.md).
   --verbose          with --predicate: also says why
   --help, --version
 
-Transforms, in the order given (docs/getstats.md). They follow the joining of commands and threads into a row an
+Transforms, in the order given (docs/howto/getstats.md). They follow the joining of commands and threads into a row an
 epoch; behind --shift they come before it.
 
 {transforms}

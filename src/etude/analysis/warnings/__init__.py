@@ -1,4 +1,4 @@
-"""Warnings about a result, as data: pure functions from series and plain data (docs/warnings.md)."""
+"""Warnings about a result, as data: pure functions from series and plain data (docs/reference/warnings.md)."""
 
 from etude.analysis.verdict_options import Thresholds
 from etude.analysis.warnings.machine import machine_warnings

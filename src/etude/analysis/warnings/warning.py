@@ -98,7 +98,7 @@ KINDS: Mapping[str, Kind] = {
     "outlier-explained": Kind(56, "what the monitor saw during a trial that lies far from the others"),
     "set-aside": Kind(60, "trials were not kept, and not because they failed"),
 }
-"""The most important first; docs/warnings.md has more. Stored documents may have kinds of a newer Étude."""
+"""The most important first; docs/reference/warnings.md has more. Stored documents may have kinds of a newer Étude."""
 
 
 def meaning_of(kind: str) -> str:

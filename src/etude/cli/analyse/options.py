@@ -19,8 +19,8 @@ STATS = """\
 Show statistics of stored results, also of other programs: summaries, comparisons, warnings, and checks for CI.
 
 FILE is a results directory, a bundle, an Auto-pilot .res file, or what hyperfine, perf stat, fio, pytest-benchmark and
-others write (docs/reading-other-tools.md); FORMAT:FILE names the format. Of several files the first is the baseline.
-What each number means, and its formula: docs/statistics.md.
+others write (docs/howto/reading-other-tools.md); FORMAT:FILE names the format. Of several files the first is the
+baseline. What each number means, and its formula: docs/explanation/statistics.md.
 """
 
 
@@ -80,7 +80,7 @@ def _stats_shown(group: argparse._ArgumentGroup) -> None:
         default="interval",
         help="statistic shown beside the mean (default: its interval)",
     )
-    add("--json", action="store_true", help="print JSON (docs/formats.md)")
+    add("--json", action="store_true", help="print JSON (docs/reference/formats.md)")
 
 
 def _stats_compared(group: argparse._ArgumentGroup) -> None:
@@ -107,7 +107,7 @@ def _stats_warned(group: argparse._ArgumentGroup) -> None:
     repeated(
         "--threshold",
         metavar="NAME=VALUE",
-        help="threshold of a warning, such as drift=5%% (docs/warnings.md)",
+        help="threshold of a warning, such as drift=5%% (docs/reference/warnings.md)",
     )
     repeated(
         "--watch",
@@ -159,7 +159,7 @@ REPORT = """\
 Make one self-contained page of stored results: the verdict first, then tables, charts, warnings and the data.
 
 FILE is what `etude stats` reads: a results directory, or what another program wrote. Of several the first is the
-baseline. The HTML page needs no network and no other file (docs/report.md).
+baseline. The HTML page needs no network and no other file (docs/howto/report.md).
 """
 
 
@@ -199,7 +199,7 @@ Show what differs between two results: machines, settings, programs and plans. T
 
 A and B are results directories or bundles; `now` is the machine as it is at this moment. A alone is compared with
 itself: the machine before its first trial and after its last. Values that always change (load, free space, times)
-and those that only one side recorded are listed apart (docs/snapshot.md).
+and those that only one side recorded are listed apart (docs/howto/snapshot.md).
 """
 
 
@@ -215,7 +215,7 @@ def diff_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="exit with 1 if a name that fits the pattern differs, such as 'sysctl.*'; repeat for several",
     )
-    add("--json", action="store_true", help="print JSON (docs/formats.md)")
+    add("--json", action="store_true", help="print JSON (docs/reference/formats.md)")
 
 
 PLAN = """\
@@ -262,14 +262,14 @@ def plan_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="plan for these tests only; the first is the baseline; repeat for each",
     )
-    add("--json", action="store_true", help="print JSON (docs/planning.md)")
+    add("--json", action="store_true", help="print JSON (docs/howto/planning.md)")
 
 
 EXPORT = """\
 Export results in the formats of other programs: for their dashboards, bots and statistics.
 
 FILE is what `etude stats` reads; with --store the history in a store is exported. What a format cannot hold is
-reported on standard error. docs/export.md lists what each format keeps and loses.
+reported on standard error. docs/howto/export.md lists what each format keeps and loses.
 """
 
 
@@ -285,7 +285,7 @@ def export_options(parser: argparse.ArgumentParser) -> None:
         required=True,
         choices=tuple(FORMATS),
         metavar="FORMAT",
-        help=f"{', '.join(FORMATS)} (docs/export.md)",
+        help=f"{', '.join(FORMATS)} (docs/howto/export.md)",
     )
     add_output(add, "FILE", "output file (default: standard output)")
     add(
@@ -314,8 +314,8 @@ def export_options(parser: argparse.ArgumentParser) -> None:
 BUNDLE = """\
 Pack results for publication: with scripts, machine, verdict and checksums, so that others can verify and repeat.
 
-DIR is a results directory; several go into one bundle. The same input gives the same bytes. docs/bundle.md lists the
-contents of a bundle.
+DIR is a results directory; several go into one bundle. The same input gives the same bytes. docs/howto/bundle.md
+lists the contents of a bundle.
 """
 
 

@@ -17,7 +17,7 @@ def add_transform_options(parser: argparse.ArgumentParser, leave_out: Collection
     leave_out: transforms whose names the parser uses for other options.
     """
     group = parser.add_argument_group(
-        "transforms", "of the rows, before anything is computed, in the order given (docs/getstats.md)"
+        "transforms", "of the rows, before anything is computed, in the order given (docs/howto/getstats.md)"
     )
     parser.set_defaults(transforms=(), variables={}, shift=False, if_exists="")
     group.add_argument(

@@ -14,7 +14,7 @@ PEAK = """\
 Find the maximum sustainable load of a server (its peak rate), with a stated confidence, in the least benchmarking time.
 
 --url names a server of HTTP, --run a load command, each with limits such as --p99 100ms. HARNESS is a file that defines
-more: how the system is started, offered load, read and stopped, and what is too much (docs/workbench.md); or
+more: how the system is started, offered load, read and stopped, and what is too much (docs/howto/workbench.md); or
 MODULE:NAME of one in Python. Each trial is on disk before the next begins: the same command with the same -o
 resumes it. Results directories in place of HARNESS are shown again, and drawn together with --figures. The
 exit status is 0 if the target is met, else 1.
@@ -44,7 +44,11 @@ def peak_options(parser: argparse.ArgumentParser) -> None:
         help="draw figures in DIR: load factors over benchmarking time, time at each load",
     )
     add("--format", choices=FORMATS, default="pdf", help="format of the figures (default pdf)")
-    add("--json", action="store_true", help="print the answer as JSON on standard output (docs/formats.md)")
+    add(
+        "--json",
+        action="store_true",
+        help="print the answer as JSON on standard output (docs/reference/formats.md)",
+    )
     add("-q", "--quiet", action="store_true", help="no line for each trial, only the answer")
 
 
@@ -145,7 +149,8 @@ SURFACE = """\
 Map a response over configurations, at the least benchmarking time: peak rates of a server, or a metric of a test.
 
 SPEC.toml defines what is measured, which factors are varied over which levels, and which configurations are measured
-(docs/surfaces.md). Each configuration is on disk before the next begins: the same command with the same -o resumes
+(docs/howto/surfaces.md). Each configuration is on disk before the next begins: the same command with the same -o
+resumes
 the map, and nothing is measured twice. A results directory in place of SPEC.toml is shown again. The exit status is
 0 if every configuration that was tried has a value that meets its target, else 1.
 """
@@ -175,7 +180,11 @@ def surface_options(parser: argparse.ArgumentParser) -> None:
     add("--format", choices=FORMATS, default="pdf", help="format of the figures (default pdf)")
     add_pool(parser)
     _surface_rehearsal(parser.add_argument_group("rehearsal"))
-    add("--json", action="store_true", help="print the surface as JSON on standard output (docs/formats.md)")
+    add(
+        "--json",
+        action="store_true",
+        help="print the surface as JSON on standard output (docs/reference/formats.md)",
+    )
     add("-q", "--quiet", action="store_true", help="no line for each configuration, only the surface")
 
 

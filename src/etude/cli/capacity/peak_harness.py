@@ -88,7 +88,7 @@ def add_harness_options(group: argparse._ArgumentGroup) -> None:
     add(
         "--hosts",
         metavar="FILE",
-        help="offer the load from all hosts of this file together, each its share (docs/remote.md)",
+        help="offer the load from all hosts of this file together, each its share (docs/howto/remote.md)",
     )
     add("--start", metavar="CMD", help="start the system with this command; it is ended after the search")
     add(

@@ -22,10 +22,10 @@ from etude.peak.harnesses.curves import CURVES
 from etude.peak.policies import policy
 from etude.peak.record import Record
 from etude.peak.rehearse import Place, bench_model_like
-from etude.peak.search import Bench, ObservedBench, PacedBench, Policy, search, with_deadline
+from etude.peak.search import Bench, PacedBench, Policy, Watcher, search, with_deadline
 from etude.peak.search_store import SearchSpec, SearchStore, open_store
 from etude.peak.sources import Source, simulated_curves
-from etude.peak.task import CALIBRATION, Answer, Trial, TrialRequest
+from etude.peak.task import CALIBRATION, Answer
 from etude.present.progress.capacity import PeakDisplay
 from etude.present.section import FilePath, note
 from etude.present.sections.calibration import calibration_blocks, calibration_document, calibration_figures
@@ -73,13 +73,8 @@ def _answered(options: argparse.Namespace, source: Source, policy: Policy, kept:
             return search(policy, kept.task, bench, before, kept.keep)
         with closing(PeakDisplay(sys.stderr, kept.task, policy)) as display:
             display.resumed(before)
-
-            def made(request: TrialRequest, trial: Trial) -> None:
-                kept.keep(request, trial)
-                display.made(request, trial)
-
-            watched = ObservedBench(bench, display.begins, display.window)
-            return search(policy, kept.task, watched, before, made)
+            watcher = Watcher(display.begins, display.window, display.made)
+            return search(policy, kept.task, bench, before, kept.keep, watcher)
 
 
 def say_lost(kept: Record, what: str) -> None:

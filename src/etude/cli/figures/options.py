@@ -13,7 +13,7 @@ PLOT = """\
 Figures of stored results, for papers: bars, lines, ratios, p-values, distributions, and trials over time.
 
 FILE is anything that `etude stats` reads. The name of -o decides the format: .pdf, .eps, .svg or .png; it fits a
-column of a paper (3.3 inches) unless --size is given. Every kind of figure, with its picture: docs/figures.md.
+column of a paper (3.3 inches) unless --size is given. Every kind of figure, with its picture: docs/howto/figures.md.
 """
 
 
@@ -31,7 +31,7 @@ def plot_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--monitor",
         action="store_true",
-        help="the monitor's readings during the trials of one results directory, over time (docs/monitor.md)",
+        help="the monitor's readings during the trials of one results directory, over time (docs/howto/monitor.md)",
     )
     add(
         "--trial",
@@ -159,7 +159,7 @@ Summarise a trace of etude record: calls, bytes, errors, sizes, order and time, 
 
 Two traces, such as of a program and of its replay, are shown side by side. Files are
 named by following descriptors through open, dup, fork, exec and close. Times are those of whole calls. More:
-docs/profile.md.
+docs/howto/profile.md.
 """
 
 
@@ -194,7 +194,11 @@ def profile_options(parser: argparse.ArgumentParser) -> None:
         help="with two traces: the script made from the first one; its size is shown",
     )
     add("--roll", metavar="FILE", help="with two traces: the roll made from the first one; its size is shown")
-    add("--json", action="store_true", help="print one JSON document on standard output (docs/formats.md)")
+    add(
+        "--json",
+        action="store_true",
+        help="print one JSON document on standard output (docs/reference/formats.md)",
+    )
 
 
 def _profile_many(text: str) -> int:

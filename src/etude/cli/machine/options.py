@@ -21,7 +21,7 @@ Make the machine quiet, put it back exactly as it was, or show its status.
 
 WHAT is `usual` (the default of `on`), names of operations, NAME=VALUE for those with a choice, and cpus=LIST for
 CPUs that are kept free. The previous state is on disk before anything changes; off restores it, also after a crash.
-Operations, and what each changes: docs/quiet.md.
+Operations, and what each changes: docs/howto/quiet.md.
 """
 
 
@@ -47,7 +47,7 @@ def quiet_options(parser: argparse.ArgumentParser) -> None:
         help="leave out this operation",
     )
     add("--dry-run", action="store_true", help="on: print what would change, and change nothing")
-    add("--json", action="store_true", help="one JSON object on standard output (docs/quiet.md)")
+    add("--json", action="store_true", help="one JSON object on standard output (docs/howto/quiet.md)")
 
 
 COOL = """\
@@ -56,7 +56,7 @@ Bring the caches into a state, and report how much of a data set is in memory be
 WAY is warm (read the data set), chill (evict the caches by memory pressure), drop (the kernel's
 drop_caches), remount (of the file systems that the data set lies on), or remount+chill; none only looks. status mounts
 again what a remount that was killed has left unmounted, as the next session of root does, and names it. Nothing here
-restarts the machine: CACHE reboot in a script and etude bench --cool reboot do (docs/reboot.md).
+restarts the machine: CACHE reboot in a script and etude bench --cool reboot do (docs/howto/reboot.md).
 """
 
 
@@ -69,7 +69,7 @@ def cool_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("way", choices=ways, metavar="WAY", help=", ".join(ways))
     parser.add_argument("data", nargs="*", metavar="PATH", help="files and directories: the data set")
     parser.add_argument(
-        "--json", action="store_true", help="one JSON object on standard output (docs/formats.md)"
+        "--json", action="store_true", help="one JSON object on standard output (docs/reference/formats.md)"
     )
 
 
@@ -79,13 +79,15 @@ Check the hosts of a file: whether each can be reached and used for measuring, a
 
 def hosts_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude hosts`."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="the hosts file, in TOML (docs/remote.md)")
+    parser.add_argument(
+        "file", metavar="FILE", type=Path, help="the hosts file, in TOML (docs/howto/remote.md)"
+    )
 
 
 BOOT_RESUME = """\
 Resume scripts after a restart of the machine: install, remove, or show the service that does so at boot.
 
-Which scripts are resumed, when resuming is refused, and how to resume by hand: docs/reboot.md.
+Which scripts are resumed, when resuming is refused, and how to resume by hand: docs/howto/reboot.md.
 """
 
 

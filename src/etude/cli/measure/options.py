@@ -76,7 +76,7 @@ def _bench_around(group: argparse._ArgumentGroup) -> None:
         choices=CACHE_WAYS,
         default="none",
         metavar="WAY",
-        help="set and check the state of the caches before each trial (docs/bench.md): "
+        help="set and check the state of the caches before each trial (docs/howto/bench.md): "
         + ", ".join(CACHE_WAYS),
     )
     repeated(
@@ -238,7 +238,11 @@ def _bench_after(group: argparse._ArgumentGroup) -> None:
         "results directory",
     )
     hyperfine.add_exports(group)
-    add("--json", action="store_true", help="print the verdict as JSON on standard output (docs/formats.md)")
+    add(
+        "--json",
+        action="store_true",
+        help="print the verdict as JSON on standard output (docs/reference/formats.md)",
+    )
 
 
 bench_translated = hyperfine.translated
@@ -253,7 +257,7 @@ BENCH_OTHERWISE = "a command and its arguments are quoted as one word, such as '
 RUN = """\
 Run a script in the Auto-pilot language: tests, their preparation, and their stop rules.
 
-SCRIPT is a script (docs/language.md), or a state file that CHECKPOINT wrote, from which the run is resumed.
+SCRIPT is a script (docs/reference/language.md), or a state file that CHECKPOINT wrote, from which the run is resumed.
 """
 
 
@@ -312,7 +316,11 @@ def run_options(parser: argparse.ArgumentParser) -> None:
     kinds.add_monitor(add)
     kinds.add_mask(add)
     add("--no-res", action="store_true", help="do not also write Auto-pilot's .res files")
-    add("--json", action="store_true", help="print the verdict as JSON on standard output (docs/formats.md)")
+    add(
+        "--json",
+        action="store_true",
+        help="print the verdict as JSON on standard output (docs/reference/formats.md)",
+    )
 
 
 IO_SWEEP = """\
@@ -321,7 +329,7 @@ Run the I/O benchmark at several sizes, in random order; then explain the curve,
 Over buffer sizes (the default) the rate of the timed loop is judged, for a buffer that is untouched, touched before the
 clock is read, and on huge pages. Over total sizes (--totals 1..128M) it is the time of the whole program, statically
 and dynamically linked. etude stats, plot and report read the results. The machine's caches are drawn into
-the figure. More: docs/io.md; a tutorial: docs/tutorials/io-lab.md.
+the figure. More: docs/howto/io.md; a tutorial: docs/tutorials/io-lab.md.
 """
 
 
@@ -356,7 +364,11 @@ def io_sweep_options(parser: argparse.ArgumentParser) -> None:
     add_output(add, "DIR", "results directory (default etude-results/NAME-UTCTIME)")
     add("--resume", metavar="DIR", help="resume an interrupted sweep; takes only --format and --json")
     add_figures(parser)
-    add("--json", action="store_true", help="print the reading as JSON on standard output (docs/formats.md)")
+    add(
+        "--json",
+        action="store_true",
+        help="print the reading as JSON on standard output (docs/reference/formats.md)",
+    )
 
 
 IO_LAB = """\
@@ -403,4 +415,8 @@ def io_explain_options(parser: argparse.ArgumentParser) -> None:
     add("--figures", metavar="DIR", help="directory for figures (default: that of the results)")
     add("--csv", metavar="FILE", help="write each included trial as a row, all sweeps together")
     add_figures(parser)
-    add("--json", action="store_true", help="print the reading as JSON on standard output (docs/formats.md)")
+    add(
+        "--json",
+        action="store_true",
+        help="print the reading as JSON on standard output (docs/reference/formats.md)",
+    )

@@ -11,7 +11,7 @@ STORE_ADD = """\
 Add results to the store, with the commit that was measured.
 
 DIR is a results directory, or a file that `etude stats` reads. The same result is not added twice; one that has
-grown since replaces the stored one. Each is added whole or not at all (docs/store.md).
+grown since replaces the stored one. Each is added whole or not at all (docs/howto/store.md).
 """
 
 
@@ -51,7 +51,7 @@ def store_add_options(parser: argparse.ArgumentParser) -> None:
 STORE = """\
 List, remove and check stored results. `etude store add` adds results.
 
-A store is a file of SQLite or a database of PostgreSQL (docs/store.md): --store, else $ETUDE_STORE, else
+A store is a file of SQLite or a database of PostgreSQL (docs/howto/store.md): --store, else $ETUDE_STORE, else
 etude-store.sqlite in the working directory.
 """
 
@@ -80,7 +80,7 @@ def store_options(parser: argparse.ArgumentParser) -> None:
     add(
         "results", nargs="*", metavar="RESULT", help="with forget: numbers of the results, as list shows them"
     )
-    add("--json", action="store_true", help="print list and tests as JSON (docs/formats.md)")
+    add("--json", action="store_true", help="print list and tests as JSON (docs/reference/formats.md)")
     add_place(parser)
 
 
@@ -88,7 +88,7 @@ HISTORY = """\
 Show stored results of one test over time: steps, their first results, and what changed on the machine.
 
 Each machine has a history of its own. A rules file (--rules) turns steps into alerts; --backtest shows how often these
-would have been false or missing, and --gate ends with 1 where there is one (docs/history.md).
+would have been false or missing, and --gate ends with 1 where there is one (docs/howto/history.md).
 """
 
 

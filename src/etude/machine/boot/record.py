@@ -41,7 +41,7 @@ OF_A_SESSION = re.compile(
 
 @dataclass(frozen=True)
 class Record:
-    """The command to run at boot, and the number of boots without progress. Members as in docs/reboot.md."""
+    """The command to run at boot, and the number of boots without progress. Members as in docs/howto/reboot.md."""
 
     words: list[codec.Word]
     state: codec.Word

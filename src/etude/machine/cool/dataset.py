@@ -1,4 +1,5 @@
-"""A data set, its residency in memory, measured without changing it (docs/residency.md), and the storage below it."""
+"""A data set, its residency in memory, measured without changing it (docs/howto/residency.md), and the storage below
+it."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Cooled:
     """Memory that the data set may be cached in."""
 
     def members(self) -> dict[str, Any]:
-        """The `cache` of a row (docs/formats.md)."""
+        """The `cache` of a row (docs/reference/formats.md)."""
         found: dict[str, Any] = {"declared": self.declared, "performed": self.performed}
         if self.performed is not None:
             found["cooling_s"] = round(self.seconds, 6)

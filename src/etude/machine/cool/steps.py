@@ -50,7 +50,7 @@ def drop() -> str:
 
 
 def chill() -> tuple[str, Mapping[str, Any]]:
-    """Evict caches by memory pressure (docs/chill.md).
+    """Evict caches by memory pressure (docs/howto/chill.md).
 
     Returns:
         Description of what was done, and the answer of `etude-engine chill`.

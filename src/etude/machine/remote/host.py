@@ -304,7 +304,7 @@ NAME_BYTES = 15
 
 
 class Process(NamedTuple):
-    """One process at a moment, as docs/formats.md specifies for the request `processes`."""
+    """One process at a moment, as docs/reference/formats.md specifies for the request `processes`."""
 
     pid: int
     name: str

@@ -1,4 +1,4 @@
-"""The hosts file: names of machines, and how to connect to them (docs/remote.md).
+"""The hosts file: names of machines, and how to connect to them (docs/howto/remote.md).
 
 Every error in it is one line: FILE:LINE: what, and what was expected.
 """

@@ -1,7 +1,7 @@
 """One trial on several hosts: all workers become ready, then all start at one instant.
 
 Each host's engine reports when its workers wait at its barrier. Once all have reported, each gets one start time, on
-its own clock. The same happens at each barrier inside the workers (docs/formats.md).
+its own clock. The same happens at each barrier inside the workers (docs/reference/formats.md).
 """
 
 from __future__ import annotations

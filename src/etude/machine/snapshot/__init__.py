@@ -1,7 +1,7 @@
 """Snapshot of the machine at one moment: plain data that is stored with results, to compare two results.
 
 Everything is read from /proc, /sys and files; missing or unreadable items are None. A snapshot starts no process and
-takes a few milliseconds (docs/snapshot.md gives numbers).
+takes a few milliseconds (docs/howto/snapshot.md gives numbers).
 """
 
 from __future__ import annotations

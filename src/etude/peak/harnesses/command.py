@@ -4,9 +4,10 @@ started."""
 from __future__ import annotations
 
 import math
+import re
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,8 +21,9 @@ from etude.machine.resources.cgroups import oom_kills
 from etude.peak.bottleneck import Effort, Generator, busy_share, effort_line, find_bottleneck
 from etude.peak.harnesses import processes
 from etude.peak.harnesses.load_hosts import LoadHosts
-from etude.peak.harnesses.load_report import Run, Unreadable
-from etude.peak.harnesses.load_run import (
+from etude.peak.harnesses.load_report import ReaderOf, Run, Unreadable
+from etude.peak.harnesses.processes import (
+    Command,
     LoadOutcome,
     LoadRun,
     LocalRun,
@@ -29,9 +31,6 @@ from etude.peak.harnesses.load_run import (
     after_first_s,
     generator_reports,
 )
-from etude.peak.harnesses.processes import Command
-from etude.peak.harnesses.readers import ReaderOf
-from etude.peak.harnesses.tools.sysbench import checkpoints
 from etude.peak.machine_state import counters, state_between
 from etude.peak.search import EarlyStop
 from etude.peak.task import Ended, GeneratorPart, Task, Trial, TrialRequest
@@ -45,6 +44,8 @@ _SWEEP_S = 30.0
 """Timeout of the clean-up on the system's node, beyond the grace period."""
 PIECES_APART, HOSTS_APART = 1_000_000, 100_000_000
 """Seed offsets between runs of one trial, and between hosts."""
+BRACES = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]*)\}")
+"""Names in braces in commands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,11 @@ def has_run_length(load: str) -> bool:
     return "{runlength}" in load or "{requests}" in load
 
 
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """A command with the known names in braces replaced; other braces are the shell's."""
+    return BRACES.sub(lambda match: values.get(match[1], match[0]), text)
+
+
 @dataclass(frozen=True, slots=True)
 class _Run:
     load: float
@@ -113,7 +119,8 @@ class CommandBench:
 
     path: Path
     commands: Commands
-    filled: Callable[[str], str]
+    values: Mapping[str, str]
+    """Shell words of the names in braces, besides those of a load."""
     reader: ReaderOf
     generator: Generator
     task: Task
@@ -342,18 +349,18 @@ class CommandBench:
             "seed": str(seed),
             "requests": str(max(math.ceil(share.load * run.runlength_s), 1)),
             "log": shlex.quote(run.log),
-            "checkpoints": checkpoints(run),
+            "checkpoints": run.checkpoints(),
         }
         if self.hosts is not None and self.node is None:
             values["server"] = shlex.quote(self.hosts.address(share.host))
         line = self.commands.load
         for name, value in values.items():
             line = line.replace(f"{{{name}}}", value)
-        return self.filled(line)
+        return fill(line, self.values)
 
     def _start(self) -> None:
         if self.commands.start:
-            start = self.filled(self.commands.start)
+            start = fill(self.commands.start, self.values)
             if self.node is not None:
                 start = self.node.line(start, self.place, hold=True)
             elif self.within:
@@ -408,7 +415,7 @@ class CommandBench:
 
     def _command(self, line: str, within_s: float) -> int | None:
         """Exit status of a command of the system; None if it timed out and was ended."""
-        filled = self.filled(line)
+        filled = fill(line, self.values)
         return self._done(self.node.line(filled, self.place) if self.node else filled, within_s)
 
     def _done(self, line: str, within_s: float) -> int | None:

@@ -1,4 +1,4 @@
-"""Real server with a known peak rate: `etude-engine known-server`, loaded by `etude-engine load` (docs/load.md).
+"""Real server with a known peak rate: `etude-engine known-server`, loaded by `etude-engine load` (docs/howto/load.md).
 
 The peak rate is that of queueing theory for c workers with one queue and Poisson arrivals. Exact: mean and percentiles
 for exponential services (M/M/c: Erlang's formula), mean for constant ones (M/D/c: Crommelin's series). Everything else
@@ -25,9 +25,8 @@ from scipy import integrate, optimize, special
 from etude.errors import MachineRefuses
 from etude.limits import limit_reached
 from etude.peak.bottleneck import BUSY
-from etude.peak.goal import Criterion
 from etude.peak.search import EarlyStop
-from etude.peak.task import Limited, Trial, TrialRequest
+from etude.peak.task import Criterion, Limited, Trial, TrialRequest
 from etude.peak.window import Window, joined_windows
 from etude.program import engine_path
 from etude.results.histograms import decode, joined
@@ -57,7 +56,7 @@ class Queue:
 
     workers: int
     law: str
-    """Distribution of service times, as in `etude-engine known-server` (docs/load.md)."""
+    """Distribution of service times, as in `etude-engine known-server` (docs/howto/load.md)."""
     mean_s: float
 
     @property
@@ -333,7 +332,7 @@ class KnownServer:
         self.close()
 
     def state(self) -> Mapping[str, Any]:
-        """State reported by the server (docs/load.md, "/state")."""
+        """State reported by the server (docs/howto/load.md, "/state")."""
         self.start()
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5)
         try:

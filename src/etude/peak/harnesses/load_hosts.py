@@ -25,8 +25,7 @@ from etude.machine.remote.hosts import Entry
 from etude.machine.remote.link import SLACK_S
 from etude.machine.remote.synchronized_start import Part, TrialEnd, run_together
 from etude.peak.harnesses.load_report import LoadReport, Reader, Unreadable
-from etude.peak.harnesses.load_run import Share, Used, one_line
-from etude.peak.harnesses.processes import how_ended
+from etude.peak.harnesses.processes import Share, Used, how_ended, one_line
 from etude.peak.window import Window, joined_windows
 from etude.results.histograms import joined
 
@@ -162,7 +161,7 @@ class LoadHosts:
 
 @dataclass
 class HostsRun:
-    """A run of the load command on several hosts (load_run.LoadRun)."""
+    """A run of the load command on several hosts (processes.LoadRun)."""
 
     hosts: Sequence[Host]
     lines: Sequence[str]

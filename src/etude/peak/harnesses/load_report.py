@@ -1,20 +1,27 @@
-"""Reports of a load command as windows: the common part of all readers, and of those with a line per request."""
+"""Reports of a load command: windows as JSON lines, and what the readers of other forms (readers.py) share."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from etude.errors import EDITED
 from etude.peak.window import Window
-from etude.results.histograms import Histogram
+from etude.results.histograms import BadHistogram, Histogram, decode
 
+MOST = 10**18
+"""Upper bound of a window's counts and times: larger values are invalid."""
 MOST_TEXT = 16 << 20
 """Characters of output that a reader buffers without finding a report in them."""
+_MOST_REPORTS = 1000
+"""Upper bound of `checkpoints` in one trial."""
 
 
 class Unreadable(ValueError):
@@ -37,6 +44,11 @@ class Run:
     def due(self, from_s: float, until_s: float, sent: int) -> int:
         """Requests due in a time span: the mean of the requested load; in closed systems those sent."""
         return sent if self.closed else round(self.load * until_s) - round(self.load * from_s)
+
+    def checkpoints(self) -> str:
+        """Value of {checkpoints}, times of reports: sysbench takes whole seconds, and the list has a maximum length."""
+        step = max(round(self.window_s), math.ceil(self.runlength_s / _MOST_REPORTS), 1)
+        return ",".join(str(at) for at in range(step, max(int(self.runlength_s), 1), step)) or "1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +89,9 @@ class Reader(Protocol):
         ...
 
 
+ReaderOf = Callable[[Run], Reader]
+
+
 def histogram_of(values_ns: NDArray[np.float64], counts: NDArray[np.int64] | None = None) -> Histogram | None:
     """Histogram with classes of three significant digits, ns; None without values."""
     if not values_ns.size:
@@ -101,107 +116,140 @@ def excerpt(text: str) -> str:
     return lines[-1][:120] if lines else "nothing"
 
 
-DISORDER_S = 1.0
-"""Lines are ordered by the end of requests, up to this, s."""
-LATEST = 10
-"""A request that ends after this many run lengths and an hour is a corrupt line."""
-
-
-class Request(NamedTuple):
-    """An ended request, s by any clock."""
-
-    begun_s: float
-    took_s: float
-    answered: bool
-
-    @property
-    def ended_s(self) -> float:
-        """End of the request on the same clock, s."""
-        return self.begun_s + self.took_s
+_SUMMARY = re.compile(r'\s*\{\s*"summary"\s*:')
+CARRIED_S = 60.0
+"""Maximum age, s, of requests from before the first window that end within the run: they belong to the load command's
+own warm-up and count as offered in no window. `etude load` abandons a request after 30 s."""
 
 
 @dataclass
-class SingleRequests:
-    """Reader of lines. A window counts the requests that end in it; the first request begins the first window.
-
-    Windows are live if the tool prints while it runs. The number of sent requests is unknown: unfinished ones have no
-    line.
-    """
+class Windows:
+    """Reader of JSON lines, one per window, as they arrive (docs/reference/formats.md, "Windows"; `mean_s` with or
+    without `latency`)."""
 
     run: Run
-    tool: str
-    parse: Callable[[str], Request | None]
-    """None: the line is not a request. Raises ValueError, LookupError or OverflowError if it cannot be read."""
+    needs: Collection[str] = ()
+    """Fields limited by the goal, `mean` or `latency`: required in windows with completed requests."""
     _text: str = ""
     _seen: str = ""
-    _held: list[Request] = field(default_factory=list)
-    _from_s: float = math.inf
-    _last_s: float = -math.inf
-    _until: int = 0
-    """Number of reported windows."""
+    _unread: int = 0
+    """Characters since the last window."""
+    _count: int = 0
+    _lasted_s: float = 0.0
+    _offered: int = 0
+    _ended: int = 0
 
     def feed(self, text: str) -> list[LoadReport]:
-        """Windows that ended more than `DISORDER_S` ago."""
+        """Windows of the complete lines. Lines that do not begin with a brace and summaries are ignored."""
         *lines, self._text = (self._text + text).split("\n")
         self._seen = (self._seen + text)[-2048:]
-        for line in lines:
-            self._read(line)
-        return self._windows(self._last_s - DISORDER_S)
+        found = [
+            self._window(line) for line in lines if line.lstrip().startswith("{") and not _SUMMARY.match(line)
+        ]
+        self._unread = len(self._text) if found else self._unread + len(text)
+        bounded_text(self._unread, f"windows, JSON lines; what it printed ends with {excerpt(self._seen)!r}")
+        return found
 
     def end(self) -> list[LoadReport]:
-        """Remaining windows; the last one may be shorter."""
-        self._read(self._text)
-        self._text = ""
-        if not self._held and not self._until:
+        """No windows: an incomplete last line is dropped."""
+        if not self._count:
             raise Unreadable(
-                f"what {self.tool} printed ends with {excerpt(self._seen)!r}: expected a line a request"
+                f"what it printed ends with {excerpt(self._seen)!r}: expected windows, JSON lines"
             )
-        # Responses after the last request was sent would make a window with few requests.
-        last_s = min(self._last_s, self._from_s + self.run.runlength_s)
-        found = self._windows(last_s)
-        begins_s = self._until * self.run.window_s
-        if last_s - self._from_s - begins_s >= 0.25 * self.run.window_s:
-            found.append(self._window(begins_s, last_s - self._from_s))
-        return found
+        return []
 
-    def _read(self, line: str) -> None:
-        if not line.strip():
-            return
+    def _window(self, line: str) -> LoadReport:
+        self._count += 1
         try:
-            found = self.parse(line)
-            if found is not None and not (math.isfinite(found.ended_s) and found.took_s >= 0):
-                raise ValueError
-        except (ValueError, LookupError, OverflowError):
-            raise Unreadable(
-                f"a line of {self.tool} is {line.strip()[:80]!r}: expected that of a request"
-            ) from None
-        if found is not None:
-            self._held.append(found)
-            self._last_s = max(self._last_s, found.ended_s)
-            if not self._until:
-                self._from_s = min(self._from_s, found.begun_s)
-            if self._last_s - self._from_s > LATEST * self.run.runlength_s + 3600:
-                raise Unreadable(
-                    f"a line of {self.tool} is {line.strip()[:80]!r}: expected a request of a run of "
-                    f"{self.run.runlength_s:g} s, the first of which began at {self._from_s:.17g} s"
-                )
-
-    def _windows(self, until_s: float) -> list[LoadReport]:
-        found = []
-        while self._from_s + (self._until + 1) * self.run.window_s <= until_s + 1e-9:
-            begins_s = self._until * self.run.window_s
-            found.append(self._window(begins_s, begins_s + self.run.window_s))
-            self._until += 1
+            found = read_window_line(line)
+            self._judge(found)
+        except Unreadable as error:
+            raise Unreadable(f"window {self._count} is {line[:80]!r}: {error}") from None
         return found
 
-    def _window(self, from_s: float, until_s: float) -> LoadReport:
-        end_s = self._from_s + until_s + 1e-9
-        inside = [each for each in self._held if each.ended_s <= end_s]
-        self._held = [each for each in self._held if each.ended_s > end_s]
-        took_s = np.array([each.took_s for each in inside if each.answered])
-        mean_s = float(took_s.mean()) if took_s.size else None
-        due = self.run.due(from_s, until_s, len(inside))
-        failed = len(inside) - took_s.size
-        return LoadReport(
-            Window(until_s - from_s, due, took_s.size, failed, mean_s, histogram_of(took_s * 1e9))
-        )
+    def _judge(self, found: LoadReport) -> None:
+        """Raises Unreadable for a window that contradicts earlier ones or lacks a field that the goal limits."""
+        window = found.window
+        if window.completed:
+            if "latency" in self.needs and (window.latency is None or not window.latency.counts.size):
+                raise Unreadable("latency is missing: expected the histogram of completed requests")
+            if "mean" in self.needs and window.mean_s is None:
+                raise Unreadable("mean_s is missing: expected the mean response of completed requests, s")
+        self._lasted_s += window.duration_s
+        self._offered += max(window.offered, found.sent or 0)
+        self._ended += window.completed + window.failed
+        at_once = self.run.load if self.run.closed else 0.0
+        carried = CARRIED_S / self._lasted_s * self._offered + at_once
+        if self._offered and self._ended > self._offered + carried:
+            raise Unreadable(
+                f"completed and failed are {self._ended} by then, and offered {self._offered}: expected at most the "
+                f"{self._offered + math.floor(carried)} that were offered by then and in the {CARRIED_S:g} s before"
+            )
+
+
+def read_window_line(line: str) -> LoadReport:
+    """One window. Raises Unreadable, which names the wrong member and what was expected."""
+    try:
+        document = json.loads(line)
+        if not isinstance(document, dict):
+            raise TypeError
+    except EDITED:
+        raise Unreadable("expected an object of JSON: {duration_s, offered, completed, …}") from None
+    duration_s = _time(document, "duration_s")
+    if not duration_s:
+        raise Unreadable(f"duration_s is {_shown(document, 'duration_s')}: expected seconds above 0")
+    completed, failed = _count(document, "completed"), _count(document, "failed") or 0
+    if completed is None:
+        raise Unreadable("completed is missing: expected how many requests were answered")
+    started, under_way = _count(document, "started"), _count(document, "outstanding")
+    unsent, offered = _count(document, "waiting") or 0, _count(document, "offered")
+    mean_s, late_s = _time(document, "mean_s"), _time(document, "lateness_p99_s")
+    try:
+        latency = decode(document["latency"]) if document.get("latency") else None
+    except EDITED as error:
+        why = f" ({error})" if isinstance(error, BadHistogram) else ""
+        raise Unreadable(f"latency is no histogram{why}: expected one as HdrHistogram encodes it") from None
+    if offered is None:
+        offered = started if started is not None else completed + failed
+    if mean_s is None and latency is not None and latency.counts.size:
+        mean_s = float(np.average(latency.values, weights=latency.counts)) * 1e-9
+    busy_s = None if under_way is None else under_way * duration_s
+    return LoadReport(
+        Window(
+            duration_s,
+            offered,
+            completed,
+            failed,
+            mean_s,
+            latency,
+            None if under_way is None else under_way + unsent,
+            _time(document, "waited_s"),
+        ),
+        started,
+        busy_s,
+        lateness_p99_s=late_s,
+    )
+
+
+def _count(document: Mapping[str, Any], name: str) -> int | None:
+    """A count; None if absent or null."""
+    value = document.get(name)
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST
+    ):
+        raise Unreadable(f"{name} is {_shown(document, name)}: expected a whole number of 0 or more")
+    return value
+
+
+def _time(document: Mapping[str, Any], name: str) -> float | None:
+    """Seconds; None if absent or null."""
+    value = document.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
+        raise Unreadable(f"{name} is {_shown(document, name)}: expected seconds, 0 or more")
+    return float(value)
+
+
+def _shown(document: Mapping[str, Any], name: str) -> str:
+    return json.dumps(document[name])[:40] if name in document else "missing"

@@ -1,4 +1,4 @@
-"""Generic readers of load commands, besides those of `tools`: streamed windows, JSON paths, regular expressions."""
+"""Readers of load commands that report no windows: tools by name, JSON paths, regular expressions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,13 +14,20 @@ import numpy as np
 
 from etude.errors import EDITED
 from etude.patterns import compile_pattern
-from etude.peak.harnesses.load_report import LoadReport, Reader, Run, Unreadable, bounded_text, excerpt
+from etude.peak.harnesses.load_report import (
+    MOST,
+    LoadReport,
+    Reader,
+    ReaderOf,
+    Run,
+    Unreadable,
+    bounded_text,
+    excerpt,
+)
 from etude.peak.harnesses.tools import fio, hey, httperf, k6, pgbench, sysbench, vegeta
 from etude.peak.window import Window
-from etude.results.histograms import BadHistogram, Histogram, decode
+from etude.results.histograms import Histogram
 from etude.units.parsing import QuantityError, Unit, duration
-
-ReaderOf = Callable[[Run], Reader]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,7 @@ class Tool:
     summary: bool = False
     """True if it reports nothing before its end."""
     first_window_uncertain: bool = False
-    """True if the time of its first report is unknown, so that a warm-up is the beginning of the trial."""
+    """True if it does not report the time of its first report, so that a warm-up is the beginning of the trial."""
 
 
 TOOLS = {
@@ -50,13 +57,11 @@ TOOLS = {
     "k6": Tool(k6.reader, "json="),
 }
 
-MOST, MOST_S = 10**18, 1e9
-"""Upper bounds of a window's counts and of times, s: larger values are invalid."""
+MOST_S = 1e9
+"""Upper bound of times, s: larger values are invalid."""
 
 PRINTED = "printed"
 """Pseudo-unit of numbers printed with their unit."""
-
-_SUMMARY = re.compile(r'\s*\{\s*"summary"\s*:')
 
 
 @dataclass
@@ -94,144 +99,6 @@ class ToolReader:
 
     def _where(self) -> str:
         return f"what {self.tool} printed, which ends with {excerpt(self._seen)!r},"
-
-
-CARRIED_S = 60.0
-"""Maximum age, s, of requests from before the first window that end within the run: they belong to the load command's
-own warm-up and count as offered in no window. `etude load` abandons a request after 30 s."""
-
-
-@dataclass
-class Windows:
-    """Reader of JSON lines, one per window, as they arrive (docs/formats.md, "Windows"; `mean_s` with or without
-    `latency`)."""
-
-    run: Run
-    needs: Collection[str] = ()
-    """Fields limited by the goal, `mean` or `latency`: required in windows with completed requests."""
-    _text: str = ""
-    _seen: str = ""
-    _unread: int = 0
-    """Characters since the last window."""
-    _count: int = 0
-    _lasted_s: float = 0.0
-    _offered: int = 0
-    _ended: int = 0
-
-    def feed(self, text: str) -> list[LoadReport]:
-        """Windows of the complete lines. Lines that do not begin with a brace and summaries are ignored."""
-        *lines, self._text = (self._text + text).split("\n")
-        self._seen = (self._seen + text)[-2048:]
-        found = [
-            self._window(line) for line in lines if line.lstrip().startswith("{") and not _SUMMARY.match(line)
-        ]
-        self._unread = len(self._text) if found else self._unread + len(text)
-        bounded_text(self._unread, f"windows, JSON lines; what it printed ends with {excerpt(self._seen)!r}")
-        return found
-
-    def end(self) -> list[LoadReport]:
-        """No windows: an incomplete last line is dropped."""
-        if not self._count:
-            raise Unreadable(
-                f"what it printed ends with {excerpt(self._seen)!r}: expected windows, JSON lines"
-            )
-        return []
-
-    def _window(self, line: str) -> LoadReport:
-        self._count += 1
-        try:
-            found = read_window_line(line)
-            self._judge(found)
-        except Unreadable as error:
-            raise Unreadable(f"window {self._count} is {line[:80]!r}: {error}") from None
-        return found
-
-    def _judge(self, found: LoadReport) -> None:
-        """Raises Unreadable for a window that contradicts earlier ones or lacks a field that the goal limits."""
-        window = found.window
-        if window.completed:
-            if "latency" in self.needs and (window.latency is None or not window.latency.counts.size):
-                raise Unreadable("latency is missing: expected the histogram of completed requests")
-            if "mean" in self.needs and window.mean_s is None:
-                raise Unreadable("mean_s is missing: expected the mean response of completed requests, s")
-        self._lasted_s += window.duration_s
-        self._offered += max(window.offered, found.sent or 0)
-        self._ended += window.completed + window.failed
-        at_once = self.run.load if self.run.closed else 0.0
-        carried = CARRIED_S / self._lasted_s * self._offered + at_once
-        if self._offered and self._ended > self._offered + carried:
-            raise Unreadable(
-                f"completed and failed are {self._ended} by then, and offered {self._offered}: expected at most the "
-                f"{self._offered + math.floor(carried)} that were offered by then and in the {CARRIED_S:g} s before"
-            )
-
-
-def read_window_line(line: str) -> LoadReport:
-    """One window. Raises Unreadable, which names the wrong member and what was expected."""
-    try:
-        document = json.loads(line)
-        if not isinstance(document, dict):
-            raise TypeError
-    except EDITED:
-        raise Unreadable("expected an object of JSON: {duration_s, offered, completed, …}") from None
-    duration_s = _time(document, "duration_s")
-    if not duration_s:
-        raise Unreadable(f"duration_s is {_shown(document, 'duration_s')}: expected seconds above 0")
-    completed, failed = _count(document, "completed"), _count(document, "failed") or 0
-    if completed is None:
-        raise Unreadable("completed is missing: expected how many requests were answered")
-    started, under_way = _count(document, "started"), _count(document, "outstanding")
-    unsent, offered = _count(document, "waiting") or 0, _count(document, "offered")
-    mean_s, late_s = _time(document, "mean_s"), _time(document, "lateness_p99_s")
-    try:
-        latency = decode(document["latency"]) if document.get("latency") else None
-    except EDITED as error:
-        why = f" ({error})" if isinstance(error, BadHistogram) else ""
-        raise Unreadable(f"latency is no histogram{why}: expected one as HdrHistogram encodes it") from None
-    if offered is None:
-        offered = started if started is not None else completed + failed
-    if mean_s is None and latency is not None and latency.counts.size:
-        mean_s = float(np.average(latency.values, weights=latency.counts)) * 1e-9
-    busy_s = None if under_way is None else under_way * duration_s
-    return LoadReport(
-        Window(
-            duration_s,
-            offered,
-            completed,
-            failed,
-            mean_s,
-            latency,
-            None if under_way is None else under_way + unsent,
-            _time(document, "waited_s"),
-        ),
-        started,
-        busy_s,
-        lateness_p99_s=late_s,
-    )
-
-
-def _count(document: Mapping[str, Any], name: str) -> int | None:
-    """A count; None if absent or null."""
-    value = document.get(name)
-    if value is not None and (
-        isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST
-    ):
-        raise Unreadable(f"{name} is {_shown(document, name)}: expected a whole number of 0 or more")
-    return value
-
-
-def _time(document: Mapping[str, Any], name: str) -> float | None:
-    """Seconds; None if absent or null."""
-    value = document.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
-        raise Unreadable(f"{name} is {_shown(document, name)}: expected seconds, 0 or more")
-    return float(value)
-
-
-def _shown(document: Mapping[str, Any], name: str) -> str:
-    return json.dumps(document[name])[:40] if name in document else "missing"
 
 
 @dataclass(frozen=True, slots=True)

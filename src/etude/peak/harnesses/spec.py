@@ -1,6 +1,6 @@
 """A harness in a TOML file: the goal, the commands that make a trial, and the reader of their output.
 
-docs/workbench.md describes the file. Each error is one line: FILE:LINE: the problem, and what was expected.
+docs/howto/workbench.md describes the file. Each error is one line: FILE:LINE: the problem, and what was expected.
 """
 
 from __future__ import annotations
@@ -23,24 +23,22 @@ from etude.machine.remote.hosts import Entry, read_hosts
 from etude.patterns import PatternError, compile_pattern
 from etude.peak import LONGEST_BUDGET_S, LONGEST_S, MOST_LOAD, MOST_PIECES
 from etude.peak.bottleneck import Generator
-from etude.peak.goal import Criterion, Goal
-from etude.peak.harnesses.command import CommandBench, Commands, has_run_length
+from etude.peak.harnesses.command import BRACES, CommandBench, Commands, has_run_length
 from etude.peak.harnesses.load_hosts import LoadHosts
+from etude.peak.harnesses.load_report import ReaderOf, Windows
 from etude.peak.harnesses.readers import (
     FIGURES,
     PRINTED,
     TOOLS,
     Figures,
     Place,
-    ReaderOf,
     Tool,
     ToolReader,
-    Windows,
     by_expression,
     by_path,
 )
 from etude.peak.search import Bench
-from etude.peak.task import Task
+from etude.peak.task import Criterion, Goal, Task
 from etude.toml_config import Section, document, parsed
 from etude.units.parsing import ONE, PER_SECOND, TIME, Unit
 
@@ -52,7 +50,6 @@ SET_UP_S = 1.0
 """Minimum fixed cost of a trial, s, to start a command and to wait after it; twice as much if the warm-up is a separate
 run."""
 WORDS = ("start", "ready", "load", "drain", "stop")
-_BRACES = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]*)\}")
 COUNTS = {"1/s": PER_SECOND, "requests/s": PER_SECOND, "": ONE, "1": ONE}
 """Units of counts."""
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")
@@ -133,9 +130,9 @@ class Harness:
             "here": str(self.path.resolve().parent),
             "server": node.address if node is not None else "127.0.0.1",
         }
-        filled = partial(fill, values={name: shlex.quote(value) for name, value in values.items()})
+        quoted = {name: shlex.quote(value) for name, value in values.items()}
         bench = CommandBench(
-            self.path, self.commands, filled, self.reader, self.generator, self.task, place.resolve(),
+            self.path, self.commands, quoted, self.reader, self.generator, self.task, place.resolve(),
             closed=self.unit == "clients", window_s=self.window_s, within=within, groups=groups,
             node=node, hosts=LoadHosts(self.hosts) if self.hosts else None,
         )  # fmt: skip
@@ -176,11 +173,6 @@ def read_harness(path: Path, text: str | None = None) -> Harness:
         _hosts(whole.section("generator"), whole.section("commands"), commands),
         tool.summary,
     )
-
-
-def fill(text: str, values: Mapping[str, str]) -> str:
-    """A command with the known names in braces replaced; other braces are the shell's."""
-    return _BRACES.sub(lambda match: values.get(match[1], match[0]), text)
 
 
 def _factor(section: Section, name: str) -> str:
@@ -268,7 +260,7 @@ def _commands(section: Section, factors: Collection[str]) -> Commands:
             *factors,
             *(name for name in PLACEHOLDERS if word == "load" or name not in LOAD_PLACEHOLDERS),
         ]
-        for name in _BRACES.findall(section.text_at(word)):
+        for name in BRACES.findall(section.text_at(word)):
             if name not in known:
                 alike = difflib.get_close_matches(name, known, 1)
                 hint = f"{{{alike[0]}}}?" if alike else f"known are {', '.join(sorted(known))}"
@@ -392,7 +384,8 @@ def _hosts(section: Section, commands: Section, given: Commands) -> tuple[Entry,
     if not name:
         if "hosts" in section.values:
             section.fail(
-                "hosts", "[generator] hosts is empty: expected the name of a hosts file (docs/remote.md)"
+                "hosts",
+                "[generator] hosts is empty: expected the name of a hosts file (docs/howto/remote.md)",
             )
         return ()
     if "{log}" in given.load:

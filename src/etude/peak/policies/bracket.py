@@ -16,8 +16,8 @@ from scipy import special
 
 from etude.peak import diagnostics
 from etude.peak.diagnostics import not_bracketed
-from etude.peak.policies.belief.curves import CAP
 from etude.peak.policies.belief.evidence import (
+    CAP,
     Evidence,
     between_trial_variance,
     evidence_of,

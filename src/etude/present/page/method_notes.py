@@ -1,4 +1,4 @@
-"""The making of each number of a report, in a few words a number; docs/statistics.md has the formulas."""
+"""The making of each number of a report, in a few words a number; docs/explanation/statistics.md has the formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The progress of a search or a map: a line a trial or cell, and one that moves while it is measured."""
+"""The progress of a search or a map: a line a trial or configuration, and one that moves while it is measured."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class PeakDisplay:
 
 
 class SurfaceDisplay:
-    """A line a cell; while one is measured, or several are, the line below says how it stands."""
+    """A line a configuration; while one is measured, or several are, the line below says how it stands."""
 
     def __init__(self, stream: TextIO, kept: MapStore) -> None:
         self._screen = Terminal(stream)
@@ -116,24 +116,24 @@ class SurfaceDisplay:
             )
 
     def begins(self, visit: Visit) -> None:
-        """A cell begins."""
+        """A configuration begins."""
         self._visit = visit
         self.tell("begins")
 
     def tell(self, text: str) -> None:
         """Show the progress."""
         if self._visit is not None:
-            cell = self._kept.definition.space.name(self._visit.cell)
-            self._screen.draw(f"{self._number():>5}  {cell}: {text}")
+            name = self._kept.definition.space.name(self._visit.cell)
+            self._screen.draw(f"{self._number():>5}  {name}: {text}")
 
-    def looks(self, cells: Sequence[Configuration], running: int) -> None:
-        """Several cells are under way, of which so many run."""
-        names = [self._kept.definition.space.name(cell) for cell in cells]
-        waiting = f", {len(cells) - running} wait" if running < len(cells) else ""
+    def looks(self, configurations: Sequence[Configuration], running: int) -> None:
+        """Several configurations are under way; `running` of them run."""
+        names = [self._kept.definition.space.name(each) for each in configurations]
+        waiting = f", {len(names) - running} wait" if running < len(names) else ""
         self._screen.draw(f"{self._number():>5}  {running} run{waiting}: {'; '.join(names)}")
 
     def lost(self, visit: Visit, ended: JobEnd) -> None:
-        """A cell lost its node."""
+        """A configuration lost its node."""
         self._screen.draw()
         where = f" on {ended.nodes[0]}" if ended.nodes else ""
         self._screen.say(
@@ -142,7 +142,7 @@ class SurfaceDisplay:
         )
 
     def made(self, visit: Visit, sample: Sample, host: str = "") -> None:
-        """A cell is measured, and on disk; `host`: on which node of a pool."""
+        """A configuration is measured, and on disk; `host`: its node of a pool."""
         self._screen.draw()
         expected = ""
         if visit.expected is not None and visit.spread is not None and sample.value:

@@ -238,7 +238,7 @@ def _days(each: Compared) -> str:
 
 
 def comparison_document(each: Compared) -> dict[str, Any]:
-    """One comparison as JSON-able data (docs/history.md)."""
+    """One comparison as JSON-able data (docs/howto/history.md)."""
     found = each.found
     if isinstance(found, NotSupported):
         told: dict[str, Any] = dict.fromkeys(RATIO) | {"refused": found.reason}

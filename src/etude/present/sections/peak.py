@@ -14,9 +14,9 @@ from etude.figures.data import Figure, Mark
 from etude.figures.peak import Course, Varying, load_factors, readings_over_load, time_at_loads
 from etude.peak.search import benchmarking_time_s
 from etude.peak.search_store import SearchSpec, SearchStore, part_member, stored_answer
-from etude.peak.slo_ratio import QUANTILES, load_figures, slo_ratio_of
+from etude.peak.slo_ratio import QUANTILES, load_figures
 from etude.peak.sources import of_simulation
-from etude.peak.task import CALIBRATION, Answer, Task, Trial
+from etude.peak.task import CALIBRATION, Answer, Task, Trial, slo_ratio_of
 from etude.peak.window import joined_windows
 from etude.present.section import (
     Block,
@@ -295,7 +295,7 @@ def _truth(sought: SearchSpec) -> float | None:
 
 
 def search_document(search: Search) -> dict[str, Any]:
-    """A search as JSON-able data (docs/workbench.md)."""
+    """A search as JSON-able data (docs/howto/workbench.md)."""
     task, trials, answer = search.task, search.trials, search.answer
     calibration = calibration_of(search)
     return {

@@ -10,9 +10,8 @@ from pathlib import Path
 from etude.figures.data import Figure
 from etude.figures.peak import Searched, searches_over_load
 from etude.peak.compare_searches import Ratio, incomparable_reasons, ratio
-from etude.peak.goal import Criterion
 from etude.peak.search import benchmarking_time_s
-from etude.peak.slo_ratio import slo_ratio_of
+from etude.peak.task import Criterion, slo_ratio_of
 from etude.present.section import Paragraphs, Picture, Section, Table, number, page_table
 from etude.present.sections.peak import HIGHEST, Search, stored_search
 from etude.present.sentences.peak import (

@@ -274,7 +274,7 @@ def without_rule(words: Sequence[str]) -> list[str]:
 
 
 def to_document(label: str, plans: Sequence[TrialPlan]) -> dict[str, Any]:
-    """The plans as JSON-able data (docs/planning.md)."""
+    """The plans as JSON-able data (docs/howto/planning.md)."""
     return {
         "format": "etude-plan",
         "version": 1,

@@ -36,7 +36,7 @@ def rehearsal_blocks(found: Rehearsal, place: Place) -> Iterator[Block]:
         f"where a trial costs {duration(place.fixed_cost_s)} besides its run."
     )
     yield Sentence(
-        "Note: simulated servers have only the shapes and the noise of their models (docs/workbench.md).",
+        "Note: simulated servers have only the shapes and the noise of their models (docs/howto/workbench.md).",
         "aside",
     )
 
@@ -58,7 +58,7 @@ def _share(share: Share) -> str:
 
 
 def rehearsal_document(found: Rehearsal, policy: str, place: Place) -> dict[str, Any]:
-    """A rehearsal as JSON-able data (docs/workbench.md). `policy`: its name."""
+    """A rehearsal as JSON-able data (docs/howto/workbench.md). `policy`: its name."""
 
     def outcome(each: Rehearsal) -> dict[str, Any]:
         right = _right(each)
@@ -110,7 +110,8 @@ def map_rehearsal_blocks(
         f"{target_text(task)}."
     )
     yield Sentence(
-        "Note: simulated surfaces are as smooth, and simulated servers as noisy, as their models (docs/surfaces.md).",
+        "Note: simulated surfaces are as smooth, and simulated servers as noisy, as their models "
+        "(docs/howto/surfaces.md).",
         "aside",
     )
 
@@ -126,7 +127,7 @@ def _unknown(each: RehearsedMap, size: int) -> int:
 def map_rehearsal_document(
     found: Sequence[RehearsedMap], size: int, task: Task, place: Place
 ) -> dict[str, Any]:
-    """Rehearsed maps as JSON-able data (docs/surfaces.md)."""
+    """Rehearsed maps as JSON-able data (docs/howto/surfaces.md)."""
     return {
         "cells": size,
         "confidence": task.confidence,

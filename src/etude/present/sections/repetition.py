@@ -75,7 +75,7 @@ def _change(change: Change | None) -> str:
 
 
 def to_document(again: Repetition, then: str, now: str) -> dict[str, Any]:
-    """The repetition as JSON-able data (docs/planning.md). `then`, `now`: the results directories."""
+    """The repetition as JSON-able data (docs/howto/planning.md). `then`, `now`: the results directories."""
     return {
         "format": "etude-again",
         "version": 1,

@@ -83,7 +83,7 @@ def _inside(packed: Sequence[Packed], logs: bool) -> Iterator[str]:
     yield "  verdicts/    the verdicts, as text and as JSON"
     yield "  bundle.json  the contents of this bundle, for programs"
     yield "  SHA256SUMS   a checksum of every file but itself"
-    yield "The formats are described in Étude's docs/formats.md and docs/bundle.md; all of it is text."
+    yield "The formats are described in Étude's docs/reference/formats.md and docs/howto/bundle.md; all of it is text."
 
 
 def _read(packed: Sequence[Packed]) -> Iterator[str]:

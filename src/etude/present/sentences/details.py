@@ -148,7 +148,7 @@ def cache_line(series: Series) -> str | None:
 
 
 def disk_line(experiment: Mapping[str, Any] | None, test: str) -> str | None:
-    """The state that a test's disk was brought into, the last time (docs/disk-state.md); None if none."""
+    """The state that a test's disk was brought into, the last time (docs/howto/disk-state.md); None if none."""
     entries = (experiment or {}).get("tests") or []
     disk: Mapping[str, Any] = next((e.get("disk") or {} for e in entries if e.get("name") == test), {})
     said = [words(disk[name]) for name, words in _DISK_WORDS.items() if isinstance(disk.get(name), dict)]

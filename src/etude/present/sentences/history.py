@@ -219,7 +219,7 @@ def known_line(rule: Rule, known: StoredBacktest, course: Course) -> str:
 
 
 def to_document(course: Course) -> dict[str, Any]:
-    """The same for other programs (docs/history.md)."""
+    """The same for other programs (docs/howto/history.md)."""
     noise = course.found.noise
     return {
         "test": course.test,

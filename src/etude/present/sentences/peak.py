@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from etude.analysis.subject import was_resumed, was_simulated
 from etude.cluster.pool.journal import FILE
-from etude.peak.goal import WORST, Criterion
 from etude.peak.search import BUDGET_SPENT, benchmarking_time_s
-from etude.peak.slo_ratio import Reading, slo_ratio_of, slo_ratios
-from etude.peak.task import CALIBRATION, Answer, Task, Trial
+from etude.peak.slo_ratio import Reading, slo_ratios
+from etude.peak.task import CALIBRATION, WORST, Answer, Criterion, Task, Trial, slo_ratio_of
 from etude.peak.window import joined_windows
 from etude.present.sentences.status import FAILED_CELLS, NOT_CONVERGED, RESUMED, SIMULATED, UNFINISHED
 from etude.units.formatting import counted, duration, percent, quantity

@@ -1,4 +1,4 @@
-"""The figures of a warning by name, and the warning as JSON-able data (docs/formats.md)."""
+"""The figures of a warning by name, and the warning as JSON-able data (docs/reference/formats.md)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NUMBERS: Mapping[type[facts.Facts], tuple[str, ...]] = {
 
 
 def finding_document(warning: DataWarning) -> dict[str, Any]:
-    """The warning as JSON-able data (docs/formats.md)."""
+    """The warning as JSON-able data (docs/reference/formats.md)."""
     text, what_to_do = words_of(warning)
     return {
         "kind": warning.kind,

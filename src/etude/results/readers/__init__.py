@@ -1,4 +1,5 @@
-"""Readers of other benchmarking programs' files, and of our own, as one kind of table (docs/reading-other-tools.md).
+"""Readers of other benchmarking programs' files, and of our own, as one kind of table
+(docs/howto/reading-other-tools.md).
 
 A format is a module: `NAME`; `detect(path, head) -> bool`, with the first 64 KiB as head (empty for a directory); and
 `read(path) -> Table`. One with `GENERAL = True` is tried only if no other accepts a file. Modules are found

@@ -1,4 +1,4 @@
-"""Output of `io -j` and `ipc -j` (docs/formats.md), and of the programs of the L41 labs of 2020 and later."""
+"""Output of `io -j` and `ipc -j` (docs/reference/formats.md), and of the programs of the L41 labs of 2020 and later."""
 
 from __future__ import annotations
 

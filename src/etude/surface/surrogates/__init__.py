@@ -28,7 +28,7 @@ class Fit(Protocol):
         """Name of the surrogate."""
         ...
 
-    def predict(self, cells: Sequence[Configuration]) -> Predicted:
+    def predict(self, configurations: Sequence[Configuration]) -> Predicted:
         """Predictions for any configurations of the space."""
         ...
 

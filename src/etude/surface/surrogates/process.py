@@ -98,44 +98,50 @@ class Process:
         """Variance of one more measurement."""
         return float(np.median(self.data.known.variance))
 
-    def predict(self, cells: Sequence[Configuration], mean: Floats, basis: Floats) -> Predicted:
+    def predict(self, configurations: Sequence[Configuration], mean: Floats, basis: Floats) -> Predicted:
         """Predictions of configurations, given mean function and basis there."""
-        found = mean + self.solved(cells, basis).T @ self._whitened
-        return Predicted(found, np.sqrt(self.variance(cells, basis)))
+        found = mean + self.solved(configurations, basis).T @ self._whitened
+        return Predicted(found, np.sqrt(self.variance(configurations, basis)))
 
-    def variance(self, cells: Sequence[Configuration], basis: Floats) -> Floats:
+    def variance(self, configurations: Sequence[Configuration], basis: Floats) -> Floats:
         """Posterior variances of the true log responses."""
         before = (basis**2).sum(axis=1) + math.exp(2 * self.logs[0]) + self.rough**2
-        return np.asarray(np.maximum(before - (self.solved(cells, basis) ** 2).sum(axis=0), LEAST_VARIANCE))
+        return np.asarray(
+            np.maximum(before - (self.solved(configurations, basis) ** 2).sum(axis=0), LEAST_VARIANCE)
+        )
 
     def covariance(
         self,
-        cells: Sequence[Configuration],
+        configurations: Sequence[Configuration],
         basis: Floats,
         others: Sequence[Configuration],
         others_basis: Floats,
     ) -> Floats:
-        """Posterior covariances of the responses of `cells` with the smooth part of those of `others`."""
-        before = self.smooth(cells, basis, others, others_basis)
-        left, right = self.solved(cells, basis), self.solved(others, others_basis, 0.0)
+        """Posterior covariances of the responses of `configurations` with the smooth part of those of `others`."""
+        before = self.smooth(configurations, basis, others, others_basis)
+        left, right = self.solved(configurations, basis), self.solved(others, others_basis, 0.0)
         return np.asarray(before - left.T @ right)
 
     def smooth(
         self,
-        cells: Sequence[Configuration],
+        configurations: Sequence[Configuration],
         basis: Floats,
         others: Sequence[Configuration],
         others_basis: Floats,
     ) -> Floats:
         """Prior covariance of the smooth part."""
-        squared = squares(self.data.space, cells, others)
+        squared = squares(self.data.space, configurations, others)
         return np.asarray(basis @ others_basis.T + kernel(self.logs, squared))
 
-    def solved(self, cells: Sequence[Configuration], basis: Floats, rough: float | None = None) -> Floats:
-        """Whitened covariances of the samples with configurations, shape (samples, cells). `rough`: roughness of
-        these."""
+    def solved(
+        self, configurations: Sequence[Configuration], basis: Floats, rough: float | None = None
+    ) -> Floats:
+        """Whitened covariances of the samples with configurations, shape (samples, configurations). `rough`: roughness
+        of these."""
         known, rough = self.data.known.cells, self.rough if rough is None else rough
-        before = self.smooth(known, self.data.basis, cells, basis) + rough**2 * _same(known, cells)
+        before = self.smooth(known, self.data.basis, configurations, basis) + rough**2 * _same(
+            known, configurations
+        )
         return np.asarray(linalg.solve_triangular(self._factor, before, lower=True))
 
     @cached_property
@@ -184,9 +190,9 @@ def kernel(logs: Floats, squared: Floats) -> Floats:
     return np.asarray(signal * (1 + SQRT5 * distance + 5 / 3 * distance**2) * np.exp(-SQRT5 * distance))
 
 
-def squares(space: Space, cells: Sequence[Configuration], others: Sequence[Configuration]) -> Floats:
-    """Squared distances by factor, shape (factors, cells, others)."""
-    left, right = space.coded(cells).T, space.coded(others).T
+def squares(space: Space, configurations: Sequence[Configuration], others: Sequence[Configuration]) -> Floats:
+    """Squared distances by factor, shape (factors, configurations, others)."""
+    left, right = space.coded(configurations).T, space.coded(others).T
     apart = (left[:, :, None] - right[:, None, :]) ** 2
     for at, factor in enumerate(space.factors):
         if factor.scale == "categorical":
@@ -200,7 +206,7 @@ def left_out(whole: Process, without: Callable[[int], Alone]) -> Predicted:
     known = whole.data.known
     if len(known.cells) > REFITTED:
         return whole.left_out
-    each = [without(at)([cell]) for at, cell in enumerate(known.cells)]
+    each = [without(at)([configuration]) for at, configuration in enumerate(known.cells)]
     variance = np.array([float(found.sd[0]) ** 2 for found in each]) + known.variance
     return Predicted(np.array([float(found.log[0]) for found in each]), np.sqrt(variance))
 
@@ -245,12 +251,12 @@ def _cholesky(data: Data, logs: Floats) -> Floats:
     return np.asarray(linalg.cholesky(covariance, lower=True))
 
 
-def _same(cells: Sequence[Configuration], others: Sequence[Configuration]) -> Floats:
-    same = np.zeros((len(cells), len(others)))
-    places = {cell: at for at, cell in enumerate(others)}
-    for at, cell in enumerate(cells):
-        if cell in places:
-            same[at, places[cell]] = 1.0
+def _same(configurations: Sequence[Configuration], others: Sequence[Configuration]) -> Floats:
+    same = np.zeros((len(configurations), len(others)))
+    places = {configuration: at for at, configuration in enumerate(others)}
+    for at, configuration in enumerate(configurations):
+        if configuration in places:
+            same[at, places[configuration]] = 1.0
     return same
 
 
@@ -259,20 +265,24 @@ Basis = Callable[[Sequence[Configuration]], Floats]
 
 
 class InformationGains:
-    """Information gains of each of `cells`, for the sum of variances of `among`."""
+    """Information gains of each of `configurations`, for the sum of variances of `among`."""
 
     def __init__(
-        self, process: Process, basis: Basis, cells: Sequence[Configuration], among: Sequence[Configuration]
+        self,
+        process: Process,
+        basis: Basis,
+        configurations: Sequence[Configuration],
+        among: Sequence[Configuration],
     ) -> None:
-        own, others = basis(cells), basis(among)
+        own, others = basis(configurations), basis(among)
         self._process = process
-        self._every = (*cells, *among)
+        self._every = (*configurations, *among)
         self._basis = np.vstack([own, others])
         self._solved = process.solved(self._every, self._basis, 0.0)
-        self._places = {cell: at for at, cell in enumerate(cells)}
-        self._cross = process.covariance(cells, own, among, others)
-        self.variance = process.variance(cells, own)
-        """Variance of the true log responses of `cells`, once all taken ones are measured."""
+        self._places = {configuration: at for at, configuration in enumerate(configurations)}
+        self._cross = process.covariance(configurations, own, among, others)
+        self.variance = process.variance(configurations, own)
+        """Variance of the true log responses of `configurations`, once all taken ones are measured."""
         self._taken: set[Configuration] = set()
         self._rows = np.empty(
             (0, len(self._every))
@@ -280,17 +290,19 @@ class InformationGains:
 
     def follows(self, pending: Sequence[Configuration]) -> bool:
         """True if these can be taken: they are among the configurations, and include all taken ones."""
-        return self._taken.issubset(pending) and all(cell in self._places for cell in pending)
+        return self._taken.issubset(pending) and all(
+            configuration in self._places for configuration in pending
+        )
 
     def worth(self) -> Floats:
         return np.asarray((self._cross**2).sum(axis=1) / (self.variance + self._process.typical))
 
     def take(self, pending: Sequence[Configuration]) -> None:
         """Count these as measured, those that are not yet."""
-        new = [cell for cell in dict.fromkeys(pending) if cell not in self._taken]
+        new = [configuration for configuration in dict.fromkeys(pending) if configuration not in self._taken]
         if not new:
             return
-        at = [self._places[cell] for cell in new]
+        at = [self._places[configuration] for configuration in new]
         solved, before = self._solved[:, at], self._rows[: len(self._taken), at]
         covariances = self._process.smooth(new, self._basis[at], self._every, self._basis)
         covariances -= solved.T @ self._solved + before.T @ self._rows[: len(self._taken)]
@@ -323,26 +335,26 @@ class GpLinearMean:
     without: Callable[[int], Alone]
     """The same surrogate of all samples but one."""
 
-    def predict(self, cells: Sequence[Configuration]) -> Predicted:
-        found = self.alone(cells)
+    def predict(self, configurations: Sequence[Configuration]) -> Predicted:
+        found = self.alone(configurations)
         return Predicted(found.log, found.sd * self._widened)
 
-    def alone(self, cells: Sequence[Configuration]) -> Predicted:
+    def alone(self, configurations: Sequence[Configuration]) -> Predicted:
         """Predictions of the process, without widening by its errors."""
-        return self.process.predict(cells, *self.straight(cells))
+        return self.process.predict(configurations, *self.straight(configurations))
 
     def information_gains(
-        self, cells: Sequence[Configuration], among: Sequence[Configuration]
+        self, configurations: Sequence[Configuration], among: Sequence[Configuration]
     ) -> InformationGains:
-        return InformationGains(self.process, self._basis, cells, among)
+        return InformationGains(self.process, self._basis, configurations, among)
 
-    def sd_after(self, cells: Sequence[Configuration], pending: Sequence[Configuration]) -> Floats:
-        taking = self.information_gains(tuple(dict.fromkeys((*cells, *pending))), ())
+    def sd_after(self, configurations: Sequence[Configuration], pending: Sequence[Configuration]) -> Floats:
+        taking = self.information_gains(tuple(dict.fromkeys((*configurations, *pending))), ())
         taking.take(pending)
-        return np.asarray(np.sqrt(taking.variance[: len(cells)]) * self._widened)
+        return np.asarray(np.sqrt(taking.variance[: len(configurations)]) * self._widened)
 
-    def _basis(self, cells: Sequence[Configuration]) -> Floats:
-        return self.straight(cells)[1]
+    def _basis(self, configurations: Sequence[Configuration]) -> Floats:
+        return self.straight(configurations)[1]
 
     @cached_property
     def left_out(self) -> Predicted:
@@ -378,8 +390,8 @@ def _fitted(
     centre = float(known.log.mean())
     process = fitted(Data(space, known, known.log - centre, trend(space, known.cells)), prior, start)
 
-    def straight(cells: Sequence[Configuration]) -> tuple[Floats, Floats]:
-        return np.full(len(cells), centre), trend(space, cells)
+    def straight(configurations: Sequence[Configuration]) -> tuple[Floats, Floats]:
+        return np.full(len(configurations), centre), trend(space, configurations)
 
     def without(at: int) -> Alone:
         return _fitted(space, known.without(at), prior, name, process.logs).alone
@@ -387,8 +399,8 @@ def _fitted(
     return GpLinearMean(name, process, straight, without)
 
 
-def trend(space: Space, cells: Sequence[Configuration]) -> Floats:
+def trend(space: Space, configurations: Sequence[Configuration]) -> Floats:
     """A constant and a slope for each ordered factor, scaled by their prior standard deviations."""
-    coded = space.coded(cells)
+    coded = space.coded(configurations)
     sloping = [at for at, factor in enumerate(space.factors) if factor.scale != "categorical"]
-    return np.column_stack([np.full(len(cells), LEVEL), SLOPE * coded[:, sloping]])
+    return np.column_stack([np.full(len(configurations), LEVEL), SLOPE * coded[:, sloping]])

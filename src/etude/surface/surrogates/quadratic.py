@@ -40,12 +40,12 @@ class Fitted:
     corner: Floats
     """Factors of the samples' terms: orthonormal columns, and a triangle."""
 
-    def predict(self, cells: Sequence[Configuration]) -> Predicted:
-        rows = terms(self.space, cells, products=self.products)
+    def predict(self, configurations: Sequence[Configuration]) -> Predicted:
+        rows = terms(self.space, configurations, products=self.products)
         found, inside = rows @ self._coefficients, linalg.solve_triangular(self.corner, rows.T, trans="T")
         freedom = len(self.known.cells) - rows.shape[1]
         if len(self.known.cells) < SPARE * rows.shape[1]:
-            return Predicted(self._to_logs(found), np.full(len(cells), math.inf))
+            return Predicted(self._to_logs(found), np.full(len(configurations), math.inf))
         wider = float(special.stdtrit(freedom, 0.975)) / 1.959964
         sd = wider * self._residual_sd * np.sqrt(1 + (inside**2).sum(axis=0))
         return self._in_logs(found, sd)
@@ -106,9 +106,10 @@ class Quadratic:
         return None
 
 
-def terms(space: Space, cells: Sequence[Configuration], *, products: bool = True) -> Floats:
-    """Terms of the quadratic, shape (cells, terms). `products`: include those of categorical factors with others."""
-    coded, one = space.coded(cells), np.ones((len(cells), 1))
+def terms(space: Space, configurations: Sequence[Configuration], *, products: bool = True) -> Floats:
+    """Terms of the quadratic, shape (configurations, terms). `products`: include those of categorical factors with
+    others."""
+    coded, one = space.coded(configurations), np.ones((len(configurations), 1))
     mains, squares, categorical = [], [], []
     for at, factor in enumerate(space.factors):
         of_words = factor.scale == "categorical"

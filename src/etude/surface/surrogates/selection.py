@@ -52,8 +52,8 @@ class Choice:
     def left_out(self) -> Predicted:
         return self.fit.left_out
 
-    def predict(self, cells: Sequence[Configuration]) -> Predicted:
-        return self.fit.predict(cells)
+    def predict(self, configurations: Sequence[Configuration]) -> Predicted:
+        return self.fit.predict(configurations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +63,12 @@ class CovarianceChoice(Choice):
     covariance_fit: CovarianceFit
 
     def information_gains(
-        self, cells: Sequence[Configuration], among: Sequence[Configuration]
+        self, configurations: Sequence[Configuration], among: Sequence[Configuration]
     ) -> InformationGains:
-        return self.covariance_fit.information_gains(cells, among)
+        return self.covariance_fit.information_gains(configurations, among)
 
-    def sd_after(self, cells: Sequence[Configuration], pending: Sequence[Configuration]) -> Floats:
-        return self.covariance_fit.sd_after(cells, pending)
+    def sd_after(self, configurations: Sequence[Configuration], pending: Sequence[Configuration]) -> Floats:
+        return self.covariance_fit.sd_after(configurations, pending)
 
 
 @dataclass(frozen=True)

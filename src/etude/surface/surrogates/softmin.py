@@ -54,11 +54,11 @@ class Limits:
         """Number of coefficients."""
         return 2 + sum(_width(factor) for factor in self.space.factors)
 
-    def value(self, coefficients: Floats, cells: Sequence[Configuration]) -> tuple[Floats, Floats]:
-        """The log response, shape (cells,), and its gradients, shape (cells, coefficients)."""
+    def value(self, coefficients: Floats, configurations: Sequence[Configuration]) -> tuple[Floats, Floats]:
+        """The log response, shape (configurations,), and its gradients, shape (configurations, coefficients)."""
         design, which = self._design
-        rows = np.asarray(cells, dtype=np.intp).reshape(len(cells), -1)
-        heights = np.full((len(cells), 1 + len(which)), coefficients[0])
+        rows = np.asarray(configurations, dtype=np.intp).reshape(len(configurations), -1)
+        heights = np.full((len(configurations), 1 + len(which)), coefficients[0])
         parts: list[tuple[slice, Floats]] = []
         for at, (codes, place) in enumerate(zip(design, which, strict=True)):
             inputs = codes[rows[:, at]]
@@ -70,7 +70,7 @@ class Limits:
         total = terms.sum(axis=1, keepdims=True)
         shares = terms / total
         logs = lowest[:, 0] - np.log(total[:, 0]) / sharp
-        slopes = np.empty((len(cells), self.size))
+        slopes = np.empty((len(configurations), self.size))
         slopes[:, 0] = shares[:, 0]
         for at, (place, inputs) in enumerate(parts):
             slopes[:, place] = shares[:, at + 1, None] * inputs
@@ -142,10 +142,10 @@ def _fitted(
 
 
 def _straight(
-    limits: Limits, believed: CoefficientPrior, coefficients: Floats, cells: Sequence[Configuration]
+    limits: Limits, believed: CoefficientPrior, coefficients: Floats, configurations: Sequence[Configuration]
 ) -> tuple[Floats, Floats]:
     """Linearised soft minimum with normal prior: its mean, and its basis."""
-    logs, slopes = limits.value(coefficients, cells)
+    logs, slopes = limits.value(coefficients, configurations)
     return logs - slopes @ (coefficients - believed.means), slopes * believed.spreads
 
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.api import make_plan
 from etude.cluster.distributed import blocks
 from etude.cluster.distributed.blocks import MIN_BLOCKS, Blocks, split_blocks
 from etude.cluster.distributed.jobs import Jobs
@@ -24,7 +23,7 @@ from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.simulated import Death, SimulatedPool
 from etude.cluster.pool.slurm.commands import SlurmUnreachable
 from etude.errors import CommandFailed, MachineRefuses, UsageError
-from etude.experiment.plan import Plan, digest, to_document
+from etude.experiment.plan import Plan, digest, make_plan, to_document
 from etude.experiment.test import Test
 from etude.results.reader import load_results
 from support.builders import still_machine

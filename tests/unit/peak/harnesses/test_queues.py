@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.peak.goal import Criterion
 from etude.peak.harnesses.known_server import Queue, crommelin, drawn, erlang_c
+from etude.peak.task import Criterion
 
 MEAN = Criterion("mean", 0.040)
 P95 = Criterion("percentile", 0.100, 95)

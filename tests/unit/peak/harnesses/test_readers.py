@@ -12,18 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.peak.harnesses.load_report import Reader, Run, Unreadable
-from etude.peak.harnesses.readers import (
-    TOOLS,
-    Figures,
-    Place,
-    ToolReader,
-    Windows,
-    by_expression,
-    by_path,
-)
+from etude.peak.harnesses.load_report import Reader, Run, Unreadable, Windows
+from etude.peak.harnesses.readers import TOOLS, Figures, Place, ToolReader, by_expression, by_path
 from etude.peak.harnesses.tools.pgbench import Pgbench
-from etude.peak.harnesses.tools.sysbench import checkpoints
 from etude.peak.window import joined_windows
 from etude.results.histograms import encode
 from etude.units.parsing import MILLISECOND, ONE, PER_SECOND
@@ -401,7 +392,7 @@ def test_a_figure_that_nobody_measured_is_refused(name: str, value: str) -> None
 
 
 def test_reports_of_a_long_run_of_sysbench_are_as_many_as_one_word_of_a_command_holds() -> None:
-    due = checkpoints(Run(100.0, False, 7 * 86400.0, 1.0, "")).split(",")
+    due = Run(100.0, False, 7 * 86400.0, 1.0, "").checkpoints().split(",")
     assert len(due) <= 1000
     assert int(due[-1]) < 7 * 86400
-    assert checkpoints(Run(100.0, False, 4.0, 1.0, "")) == "1,2,3"
+    assert Run(100.0, False, 4.0, 1.0, "").checkpoints() == "1,2,3"

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.curves import (
     CURVES,
     TROUBLED,
@@ -15,8 +14,7 @@ from etude.peak.harnesses.curves import (
     ServerBehaviour,
 )
 from etude.peak.harnesses.simulated import QUIET, SimulatedServer
-from etude.peak.slo_ratio import slo_ratio_of
-from etude.peak.task import Trial, TrialRequest
+from etude.peak.task import Criterion, Goal, Trial, TrialRequest, slo_ratio_of
 from etude.peak.window import joined_windows
 
 GOAL = Goal((Criterion("mean", 0.040),))

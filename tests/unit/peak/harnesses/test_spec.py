@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import InputError, UsageError
-from etude.peak.goal import Criterion
-from etude.peak.harnesses.load_report import Run
-from etude.peak.harnesses.readers import Windows
-from etude.peak.harnesses.spec import fill, read_harness
+from etude.peak.harnesses.command import fill
+from etude.peak.harnesses.load_report import Run, Windows
+from etude.peak.harnesses.spec import read_harness
+from etude.peak.task import Criterion
 from etude.toml_config import line_of, parsed
 from support.places import EXAMPLES
 

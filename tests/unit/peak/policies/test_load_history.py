@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from etude.peak.goal import Criterion, Goal
 from etude.peak.slo_ratio import LoadHistory, Reading, allowed_load, half_width, side_of, sides_of
+from etude.peak.task import Criterion, Goal
 from support.standin import GOAL, task, trial, trials
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from etude.peak import diagnostics
 from etude.peak.diagnostics import findings
-from etude.peak.goal import Criterion, Goal
 from etude.peak.policies.belief.answer_checks import (
     ABOVE,
     LOOK_WINDOWS,
@@ -33,7 +32,7 @@ from etude.peak.policies.posterior import (
 )
 from etude.peak.policies.posterior import answer as answer_of
 from etude.peak.search import benchmarking_time_s, search
-from etude.peak.task import Answer, Task, Trial, TrialRequest
+from etude.peak.task import Answer, Criterion, Goal, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.results.histograms import Histogram
 from support.golden import Golden

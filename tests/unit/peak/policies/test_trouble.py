@@ -9,14 +9,13 @@ from dataclasses import replace
 import pytest
 
 from etude.peak.diagnostics import findings
-from etude.peak.goal import Goal
 from etude.peak.machine_state import MachineState
 from etude.peak.policies.belief.answer_checks import is_target_met
 from etude.peak.policies.belief.evidence import Evidence, disturbed_trials, evidence_of, unconfirmed_loads
 from etude.peak.policies.belief.grid import PRIOR_USUAL_TRIALS, posterior_of, slow_share
 from etude.peak.policies.posterior import Posterior, confirmation_trial, is_surprising, usable_trials
 from etude.peak.search import search
-from etude.peak.task import Answer, Task, Trial, TrialRequest
+from etude.peak.task import Answer, Goal, Task, Trial, TrialRequest
 from support.places import BENCH
 from support.policy_simulator import task, trial
 

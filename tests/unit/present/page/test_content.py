@@ -13,7 +13,8 @@ import pytest
 from etude.analysis.cross_session import NotSupported
 from etude.analysis.verdict import not_compared
 from etude.analysis.verdict_options import VerdictOptions
-from etude.api import make_plan, run
+from etude.experiment.plan import make_plan
+from etude.experiment.run import run
 from etude.present.export import as_html, to_json, to_markdown
 from etude.present.page import content_of, gather
 from etude.present.page.answers import QUESTIONS, Answer, answers_of, headline

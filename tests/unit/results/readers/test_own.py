@@ -8,8 +8,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from etude.api import make_plan, run
 from etude.errors import InputError
+from etude.experiment.plan import make_plan
+from etude.experiment.run import run
 from etude.results import columns
 from etude.results.reader import load_results
 from etude.results.readers import read_table

@@ -1,4 +1,4 @@
-//! Reads the file of columns back, as docs/formats.md says it is.
+//! Reads the file of columns back, as docs/reference/formats.md says it is.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Each kind of request as system calls, relative to the descriptor of the file set's root (docs/file-load.md has the table).
+//! Each kind of request as system calls, relative to the descriptor of the file set's root (docs/howto/file-load.md has the table).
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};

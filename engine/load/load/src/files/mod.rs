@@ -1,4 +1,4 @@
-//! Load on a mounted directory (docs/file-load.md).
+//! Load on a mounted directory (docs/howto/file-load.md).
 //!
 //! Read `call.rs` for what a request is in system calls, `leader_follower.rs` for who makes it, `state.rs` and `calls.rs` for a run by
 //! threads, `ring.rs` for one by io_uring; `populate.rs` puts the files there.

@@ -31,7 +31,7 @@ const PROGRAM: &str = "etude-engine known-server";
 #[command(
     override_usage = "--workers C --law LAW --mean-ms M [options]",
     after_help = "It prints one line of JSON with its port when it is ready, and ends on SIGTERM or SIGINT. /state is answered at \
-                  once, with what the server knows of itself; any other path is served. More: docs/load.md.\n\nexit status: 0; \
+                  once, with what the server knows of itself; any other path is served. More: docs/howto/load.md.\n\nexit status: 0; \
                   2 usage; 5 it cannot listen there"
 )]
 struct Options {

@@ -1,4 +1,4 @@
-//! A server whose service is a timed wait, so that what it bears can be computed (docs/load.md).
+//! A server whose service is a timed wait, so that what it bears can be computed (docs/howto/load.md).
 //!
 //! One thread keeps all sockets and all instants: workers are places in a [`Station`], not threads, because a thread that
 //! sleeps does nothing that a place does not, and costs a switch more.

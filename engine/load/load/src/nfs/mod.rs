@@ -1,4 +1,4 @@
-//! NFSv3 as a target (docs/nfs-load.md): the file set of a workload on a server, and its operations as calls, many under way.
+//! NFSv3 as a target (docs/howto/nfs-load.md): the file set of a workload on a server, and its operations as calls, many under way.
 //!
 //! Read `populate.rs` for what is done before the load, `target.rs` for one request from its draw to its answer.
 

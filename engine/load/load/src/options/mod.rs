@@ -145,7 +145,7 @@ const MOST_NS: u64 = 1_000_000 * SECOND;
                       --directory DIR --roll FILE (--rate R | --multiple M) --seconds S [options]\n\
                       --preset NAME --show",
     after_help = "Response times are measured from the intended send time. SIGTERM or SIGINT ends the window under way, \
-                  drains and prints the summary; a second one does not wait for answers. More: docs/load.md.\n\nexit status: 0; 2 usage; \
+                  drains and prints the summary; a second one does not wait for answers. More: docs/howto/load.md.\n\nexit status: 0; 2 usage; \
                   3 a file is wrong; 5 no answer at the beginning, or the machine does not allow it"
 )]
 pub(crate) struct Options {
@@ -175,7 +175,7 @@ pub(crate) struct Options {
     /// With --directory: calls (default) or io_uring
     #[arg(long, value_name = "WAY", default_value = "calls", requires = "mounted", help_heading = TARGET)]
     way: Way,
-    /// With --nfs or --directory: which operations, on which files (docs/workloads.md)
+    /// With --nfs or --directory: which operations, on which files (docs/reference/workloads.md)
     #[arg(long, value_name = "NAME", help_heading = TARGET)]
     preset: Option<String>,
     /// Like --preset, from a file of knobs
@@ -197,7 +197,7 @@ pub(crate) struct Options {
     /// Make the file set, and offer nothing
     #[arg(long, requires = "place", help_heading = TARGET)]
     populate: bool,
-    /// With --directory: the recorded calls of a program (docs/replay.md), at --rate calls per second
+    /// With --directory: the recorded calls of a program (docs/howto/replay.md), at --rate calls per second
     #[arg(long, value_name = "FILE", requires = "mounted", help_heading = TARGET)]
     #[arg(conflicts_with_all = ["url", "nfs", "clients", "way", "arrivals", "wait", "outstanding", "timeout", "sized_for", "populate"])]
     roll: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! How windows are told: one JSON object a line (docs/formats.md, "Windows"; docs/load.md).
+//! How windows are told: one JSON object a line (docs/reference/formats.md, "Windows"; docs/howto/load.md).
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

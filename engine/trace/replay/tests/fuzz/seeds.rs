@@ -160,7 +160,7 @@ pub fn seeds(scratch: &Path) -> Seeds {
     seeds
 }
 
-/// The scripts of docs/scripts.md.
+/// The scripts of docs/howto/scripts.md.
 fn documented() -> Vec<Vec<u8>> {
     let page = include_str!("../../../../../docs/scripts.md");
     let blocks = page.split("```script\n").skip(1);

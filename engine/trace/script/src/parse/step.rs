@@ -36,7 +36,7 @@ pub fn step(cursor: &mut Cursor) -> Result<Step, Fault> {
             let call = std::str::from_utf8(name).ok().and_then(Call::named);
             let what = || {
                 format!(
-                    "there is no call {}: docs/scripts.md says which there are",
+                    "there is no call {}: docs/howto/scripts.md says which there are",
                     String::from_utf8_lossy(name)
                 )
             };

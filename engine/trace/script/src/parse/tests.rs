@@ -239,7 +239,7 @@ fn what_is_wrong_is_shown_where_it_is() {
             "expected seconds with a point and at most nine decimals, such as 0.000004000",
         ),
         ("close(3) = 0 0", 14, "expected the end of the line"),
-        ("clos(3) = 0", 1, "there is no call clos: docs/scripts.md says which there are"),
+        ("clos(3) = 0", 1, "there is no call clos: docs/howto/scripts.md says which there are"),
         (
             "openat(AT_FDCWD, \"a, O_RDONLY) = 3",
             18,

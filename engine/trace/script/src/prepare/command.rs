@@ -17,7 +17,7 @@ use crate::prepare::{Preparation, Refused, catch_signals, prepare};
     override_usage = "[options] SCRIPT|ROLL DIRECTORY",
     after_help = "DIRECTORY must be empty, or not there. Files have the lengths that the script gives, and contents that \
                   cannot be compressed. Nothing outside of DIRECTORY is touched, and nothing is left if not all can be \
-                  made. More: docs/prepare.md.\n\nexit status: 0; 2 usage; 3 the script is wrong; 5 the machine does not \
+                  made. More: docs/howto/prepare.md.\n\nexit status: 0; 2 usage; 3 the script is wrong; 5 the machine does not \
                   allow it: no space, not permitted, not empty; 128+n ended by signal n"
 )]
 struct Options {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from etude.peak.harnesses.load_report import Request, SingleRequests
+from etude.peak.harnesses.tools.single_requests import Request, SingleRequests
 
 
 def request(line: str) -> Request | None:

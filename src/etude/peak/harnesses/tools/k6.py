@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import partial
 
 from etude.errors import EDITED
-from etude.peak.harnesses.load_report import Request, SingleRequests
+from etude.peak.harnesses.tools.single_requests import Request, SingleRequests
 
 
 def request(line: str) -> Request | None:

@@ -7,7 +7,6 @@ Source: output of sysbench 1.0.20.
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 
@@ -16,9 +15,6 @@ import numpy as np
 from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounded_text, excerpt
 from etude.peak.window import Window
 from etude.results.histograms import Histogram
-
-_MOST_REPORTS = 1000
-"""Upper bound of reports in one trial."""
 
 _N = r"([0-9.]+)"
 _REPORT = re.compile(
@@ -76,9 +72,3 @@ def histogram(report: str, done: int) -> Histogram | None:
         return None
     values = np.array([max(round(ms * 1e6), 1) for ms, _ in found], dtype=np.int64)
     return Histogram(values, counts)
-
-
-def checkpoints(run: Run) -> str:
-    """Times of reports: sysbench takes whole seconds, and the list has a maximum length."""
-    step = max(round(run.window_s), math.ceil(run.runlength_s / _MOST_REPORTS), 1)
-    return ",".join(str(at) for at in range(step, max(int(run.runlength_s), 1), step)) or "1"

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from etude.peak.policies.belief.curves import CAP, FLOOR, Floats, family
-from etude.peak.policies.belief.evidence import PRIOR_SCATTER, Evidence, ends
+from etude.peak.policies.belief.curves import Floats, family
+from etude.peak.policies.belief.evidence import CAP, FLOOR, PRIOR_SCATTER, Evidence, ends
 from etude.peak.policies.belief.grid import Belief
 from etude.peak.task import Task, Trial
 

@@ -10,7 +10,6 @@ curve counts as flat, since its height there depends on how the server fails.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -19,12 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-Floats = NDArray[np.float64]
+from etude.peak.policies.belief.evidence import CAP, FLOOR
 
-CAP = math.log(2.0)
-"""Log SLO ratio at which curves are censored above ("at least this much")."""
-FLOOR = math.log(0.02)
-"""Log SLO ratio at which curves are censored below."""
+Floats = NDArray[np.float64]
 
 _STEP = 0.0025
 _FIRST, _LAST = -2281 * _STEP, 555 * _STEP

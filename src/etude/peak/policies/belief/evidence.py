@@ -27,12 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.peak.bottleneck import sent_late
-from etude.peak.goal import WORST, Goal
 from etude.peak.machine_state import steal_share
-from etude.peak.policies.belief.curves import CAP, FLOOR
-from etude.peak.task import Task, Trial
+from etude.peak.task import WORST, Goal, Task, Trial
 from etude.peak.window import Window
 
+CAP = math.log(2.0)
+"""Log SLO ratio at which evidence and curves are censored above ("at least this much")."""
+FLOOR = math.log(0.02)
+"""Log SLO ratio at which they are censored below."""
 MOST_BATCHES = 20
 START = 0.8
 """Start-up transient: error of the first windows, in windows' worth."""

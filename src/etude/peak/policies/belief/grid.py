@@ -11,8 +11,9 @@ from itertools import pairwise
 import numpy as np
 from scipy import stats
 
-from etude.peak.policies.belief.curves import CAP, Floats, family
+from etude.peak.policies.belief.curves import Floats, family
 from etude.peak.policies.belief.evidence import (
+    CAP,
     CLEARLY,
     Evidence,
     between_trial_variance,

@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etude.peak.policies.belief.answer_checks import is_target_met
-from etude.peak.policies.belief.curves import CAP, FLOOR, family
+from etude.peak.policies.belief.curves import family
 from etude.peak.policies.belief.evidence import (
+    CAP,
+    FLOOR,
     PRIOR_BETWEEN,
     START,
     Evidence,

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from etude.peak.policies.belief import choice
 from etude.peak.policies.belief.choice import GROWTH, forecast_of, next_load, scatter
-from etude.peak.policies.belief.curves import FLOOR
-from etude.peak.policies.belief.evidence import PRIOR_SCATTER, Evidence
+from etude.peak.policies.belief.evidence import FLOOR, PRIOR_SCATTER, Evidence
 from etude.peak.policies.belief.grid import Belief, posterior_of
 from etude.peak.task import Trial
 from support.golden import Golden

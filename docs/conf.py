@@ -1,0 +1,66 @@
+"""The documentation's site: `make docs` writes it into build/docs, to be opened without a server."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pygments.lexers.special import TextLexer
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+sys.path.insert(0, str(DOCS / "site"))
+
+from command_pages import write_command_pages  # noqa: E402
+
+project = "Étude"
+author = "the Étude team"
+_version = re.search(r'"(.+)"', (ROOT / "src/etude/version.py").read_text(encoding="utf-8"))
+assert _version is not None
+version = release = _version.group(1)
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["man", "README.md", "site"]
+myst_heading_anchors = 4
+html_theme = "furo"
+html_title = f"Étude {version}"
+html_copy_source = False
+html_show_sphinx = False
+html_show_copyright = False
+html_static_path = ["site/static"]
+html_css_files = ["etude.css"]
+autodoc_typehints = "signature"
+
+LANGUAGES = ("ap", "inc", "jsonl", "script")
+"""Languages of code blocks that have no colours."""
+
+
+LINK = re.compile(r"\[([^\]]+)\]\(([^):#\s]+)(#[^)\s]*)?\)")
+INCLUDED = "```{include} README.md\n```"
+
+
+def without_outer_links(app: Sphinx, page: str, source: list[str]) -> None:
+    """Names files of the source code in place of links to them, which a site does not hold."""
+
+    def named(link: re.Match[str]) -> str:
+        text, target = link[1], (DOCS / page).parent.joinpath(link[2]).resolve()
+        if target.is_relative_to(DOCS) and not target.is_dir():
+            return link[0]
+        path = f"`{target.relative_to(ROOT)}`"
+        return path if "/" in text or "." in text else f"{text} ({path})"
+
+    text = source[0].replace(INCLUDED, (DOCS / "README.md").read_text(encoding="utf-8"))
+    source[0] = LINK.sub(named, text)
+
+
+def setup(app: Sphinx) -> None:
+    """Adds what the pages need."""
+    app.connect("source-read", without_outer_links)
+    for name in LANGUAGES:
+        app.add_lexer(name, TextLexer)
+    write_command_pages(ROOT / "docs" / "reference" / "commands")

@@ -1,0 +1,153 @@
+"""Commands and scripts, measured until their numbers are known, and results that lie on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from etude.analysis.load_subject import Summaries, read_subject
+from etude.analysis.verdict import verdict
+from etude.analysis.verdict_options import VerdictOptions
+from etude.api.result import ShownVerdict, shown_verdict
+from etude.errors import InputError
+from etude.experiment.plan import BUDGET_S, Plan, make_plan
+from etude.experiment.run import ignore_events
+from etude.experiment.run import run as run_plan
+from etude.experiment.test import Test
+from etude.figures.plot import Plot
+from etude.figures.style import Style
+from etude.results.reader import load_results
+from etude.results.results import Results
+from etude.script.run import read_script, run_script
+
+PathText = str | os.PathLike[str]
+
+
+def bench(
+    commands: Sequence[str | Test],
+    *,
+    directory: PathText | None = None,
+    name: str | None = None,
+    trials: int | None = None,
+    min_trials: int | None = None,
+    max_trials: int | None = None,
+    precision: float | None = None,
+    budget_s: float = BUDGET_S,
+    least_s: float | None = None,
+    schedule: Literal["blocks", "in-turn", "duet"] | None = None,
+    seed: int | None = None,
+    shell: str | None = None,
+    warmup: int = 1,
+    primary: str = "elapsed",
+    ignore_failure: bool = False,
+    counters: Literal["auto", "on", "off"] = "auto",
+    masks: Sequence[str] = (),
+) -> ShownVerdict:
+    """Measure commands, interleaved if there are several, until their means or ratios are known (`etude bench`).
+
+    commands: command lines, split as by a shell, or tests with hooks, parameters and metrics of their own.
+    directory: new results directory (default: `etude-results/NAME-UTCTIME`).
+    trials: fixed number of trials of each; without it `min_trials`, `max_trials`, `precision` (relative margin of
+    error of the mean, or of the ratio for several commands), `budget_s` and `least_s` (wall-clock seconds) shape the
+    stop rule.
+    primary: metric that is judged. masks: patterns of secrets that are not stored.
+
+    Raises:
+        UsageError: options that do not fit, before anything is run; CommandFailed: a command failed; MachineRefuses:
+        the machine does not allow it. What was measured is on disk.
+    """
+    plan = make_plan(
+        commands,
+        name=name,
+        trials=trials,
+        min_trials=min_trials,
+        max_trials=max_trials,
+        precision=precision,
+        budget_s=budget_s,
+        least_s=least_s,
+        schedule=schedule,
+        seed=seed,
+        shell=shell,
+        warmup=warmup,
+        primary=primary,
+        ignore_failure=ignore_failure,
+        counters=counters,
+        masks=tuple(masks),
+    )
+    return shown_verdict(verdict(run_plan(plan, directory, verb="bench").results))
+
+
+def run(
+    script: PathText | Plan,
+    directory: PathText | None = None,
+    *,
+    variables: Mapping[str, str] | None = None,
+    seed: int | None = None,
+    masks: Sequence[str] = (),
+) -> ShownVerdict:
+    """Run a script in the Auto-pilot language, or a plan of `make_plan` (`etude run`).
+
+    variables: assignments, as NAME=VALUE of the command line. seed: seed of random orders; both are for scripts only.
+
+    Raises:
+        ScriptError, InputError: the script is invalid; CommandFailed: a command failed. What was measured is on disk.
+    """
+    if isinstance(script, Plan):
+        return shown_verdict(verdict(run_plan(script, directory).results))
+    given = [f"{name}={value}" for name, value in (variables or {}).items()]
+    asked = read_script(os.fspath(script), given, seed=seed, masks=tuple(masks))
+    return shown_verdict(verdict(load_results(run_script(asked, directory, observe=ignore_events))))
+
+
+def stats(
+    source: Results | PathText, *, metrics: Sequence[str] | None = None, confidence: float = 0.95
+) -> ShownVerdict:
+    """The verdict on results on disk, of Étude or of another program that it reads (`etude stats`).
+
+    metrics: metrics to summarise, the first of which is judged; None: all. confidence: of all intervals, a fraction.
+
+    Raises:
+        InputError: it cannot be read, or holds summaries only; UsageError: no such metric.
+    """
+    subject = (
+        source if isinstance(source, Results) else read_subject(os.fspath(source), confidence=confidence)
+    )
+    if isinstance(subject, Summaries):
+        raise InputError(f"{source}: holds summaries, of which no verdict is made; expected single values")
+    return shown_verdict(verdict(subject, metrics, VerdictOptions(confidence=confidence)))
+
+
+def plot(
+    source: Results | PathText,
+    kind: str | None = None,
+    *,
+    size: tuple[float, float | None] | None = None,
+    font: float | None = None,
+    **options: object,
+) -> Plot:
+    """A figure of results, or of any file that `etude stats` reads, which shows itself in a notebook and can be saved.
+
+    kind: one of `etude.figures.KINDS` (default: lines if a number varies over the tests, else bars).
+    size: width and height, inches. font: size of the text, points.
+    options: members of `etude.figures.plot_options.PlotOptions`, such as `metrics=("user",)`, `bars="quartiles"` and
+    `log="x"`.
+
+    Raises:
+        InputError: there is nothing to plot; UsageError: the options do not fit.
+    """
+    from etude.analysis.subject import subject_of
+    from etude.figures.plot import make, usual_kind
+    from etude.figures.plot_options import PlotOptions
+    from etude.figures.sources import read_samples, samples_of
+
+    asked = PlotOptions(**options)  # type: ignore[arg-type]
+    if isinstance(source, Results):
+        samples = samples_of(subject_of(source), str(source.directory))
+    else:
+        samples = read_samples([os.fspath(source)], asked)
+    width, height = size or (None, None)
+    usual = Style()
+    style = replace(usual, width=width or usual.width, height=height, font=font or usual.font)
+    return Plot(make(kind or usual_kind(samples, asked), samples, asked), style)

@@ -1,0 +1,128 @@
+"""A result of the Python interface: data that shows itself in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from etude.analysis.verdict import Verdict
+from etude.figures.data import Figure
+from etude.figures.plot import Plot, make, usual_kind
+from etude.figures.plot_options import PlotOptions
+from etude.figures.sources import samples_of
+from etude.present.export import as_html
+from etude.present.section import Block, Section
+from etude.present.sentences.comparison import ratio_text
+from etude.present.sentences.verdict import verdict_lines
+from etude.present.terminal import show
+from etude.present.to_html import notebook_html
+from etude.present.to_json import summary_figures
+from etude.results.reader import load_results
+from etude.results.results import Results
+from etude.units.formatting import counted
+
+if TYPE_CHECKING:
+    import polars
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]], texts: Collection[str] = ()) -> polars.DataFrame:
+    """A table of rows. A column without any value holds texts if it is one of `texts`, else numbers."""
+    import polars
+
+    found = polars.DataFrame(rows, infer_schema_length=None)
+    empty = [name for name, kind in found.schema.items() if kind == polars.Null]
+    kinds = {name: polars.String if name in texts else polars.Float64 for name in empty}
+    return found.cast(kinds)  # type: ignore[arg-type]
+
+
+class Result:
+    """Base of results: `print` shows the text of the command line, a notebook its sentences and tables."""
+
+    def section(self) -> Section:
+        """The result as sentences, figures and tables."""
+        raise NotImplementedError
+
+    def to_frame(self) -> polars.DataFrame:
+        """The result as a table."""
+        raise NotImplementedError
+
+    def figures(self) -> dict[str, Figure]:
+        """Its figures by name; the first is the usual one."""
+        return {picture.caption: picture.figure for picture in self.section().pictures}
+
+    def blocks(self) -> Iterable[Block]:
+        """The blocks of a terminal."""
+        return self.section().blocks
+
+    def plot(self, name: str | None = None) -> Plot:
+        """One of its figures; None: the usual one. Raises KeyError for a name that there is not."""
+        figures = self.figures()
+        return Plot(figures[next(iter(figures)) if name is None else name])
+
+    def __str__(self) -> str:
+        text = io.StringIO()
+        show(self.blocks(), text)
+        return text.getvalue().rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self.section())
+
+
+class ShownVerdict(Verdict):
+    """A verdict that shows itself: `print` has it as text, a notebook as a table."""
+
+    def __str__(self) -> str:
+        return "\n".join(verdict_lines(self))
+
+    def __repr__(self) -> str:
+        tests = counted(len(self.tests), "test")
+        ratios = [f"{c.other} / {c.base} = {ratio_text(c.ratio)}" for c in self.comparisons[:1]]
+        return f"<Verdict of {self.directory}: {', '.join([tests, *ratios])}>"
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+    @cached_property
+    def results(self) -> Results:
+        """The measurements that it is about. Raises InputError: it is about a file of another program."""
+        return load_results(self.directory)
+
+    def to_frame(self) -> polars.DataFrame:
+        """One row per test and metric: `test`, its parameters, `metric`, `unit`, `count`, `mean`, `low`, `high`,
+        `median`, `median_low`, `median_high`, `minimum`, `maximum`, `deviation`; all in `unit`, except `count`."""
+        rows = [
+            {"test": test.test, **test.parameters, "metric": m.metric, "unit": m.unit}
+            | (summary_figures(m.summary) if m.summary else {})
+            for test in self.tests
+            for m in test.metrics
+        ]
+        return frame_of(rows)
+
+    def ratios_frame(self) -> polars.DataFrame:
+        """One row per comparison: `base`, `other`, `ratio` (other/base), `low`, `high`, `p`, `pairs`."""
+        rows = [
+            {
+                "base": c.base,
+                "other": c.other,
+                "ratio": c.ratio.ratio,
+                "low": c.ratio.low,
+                "high": c.ratio.high,
+                "p": c.ratio.p,
+                "pairs": c.ratio.count,
+            }
+            for c in self.comparisons
+        ]
+        return frame_of(rows)
+
+    def plot(self, kind: str | None = None) -> Plot:
+        """A figure of one of `etude.figures.KINDS`; None: the usual one."""
+        samples, options = samples_of(self.subject, self.subject.label), PlotOptions()
+        return Plot(make(kind or usual_kind(samples, options), samples, options))
+
+
+def shown_verdict(verdict: Verdict) -> ShownVerdict:
+    """The same verdict, which shows itself."""
+    return ShownVerdict(**{each.name: getattr(verdict, each.name) for each in fields(verdict)})
