@@ -10,52 +10,25 @@ from types import ModuleType
 import polars
 
 from etude.results.table import MORE_PLACES, PLACES, SUMMARY, Table
-from support.places import DATA
+from support.places import DATA, entry_points_of
 
 DATA = DATA / "readers"
 SAMPLES = sorted(path for path in DATA.iterdir() if path.suffix != ".md")
 
-MODULES = {
-    "ab": "ab",
-    "asv": "asv",
-    "autopilot": "autopilot",
-    "criterion": "criterion",
-    "csv": "csv_table",
-    "etude": "own",
-    "filebench": "filebench",
-    "fio": "fio",
-    "getstats": "getstats",
-    "github-action-benchmark": "github_action",
-    "gnu-time": "gnu_time",
-    "go": "go",
-    "google-benchmark": "google_benchmark",
-    "hey": "hey",
-    "hyperfine": "hyperfine",
-    "io-lab": "io_lab",
-    "iperf3": "iperf3",
-    "jmh": "jmh",
-    "perf": "perf_stat",
-    "pgbench": "pgbench",
-    "postmark": "postmark",
-    "pyperf": "pyperf",
-    "pytest-benchmark": "pytest_benchmark",
-    "stress-ng": "stress_ng",
-    "sysbench": "sysbench",
-    "wrk": "wrk",
-}
+MODULES = entry_points_of("etude.readers")
 STARTS = {"etude-": "etude", "getstats-": "getstats", "time-": "gnu-time", "table.": "csv", "perf-": "perf"}
 """By the beginning of a sample's name; others begin with the name of their format."""
 
 
 def module(name: str) -> ModuleType:
-    return import_module(f"etude.results.readers.{MODULES[name]}")
+    return import_module(MODULES[name])
 
 
 def format_of(sample: Path) -> str:
     found = [name for start, name in STARTS.items() if sample.name.startswith(start)]
-    return (
-        found + [name for name in sorted(MODULES, key=len, reverse=True) if sample.name.startswith(name)]
-    )[0]
+    found += [name for name in sorted(MODULES, key=len, reverse=True) if sample.name.startswith(name)]
+    assert found, f"{sample}: its name begins with that of no format"
+    return found[0]
 
 
 def check_table(table: Table) -> None:

@@ -6,24 +6,34 @@ A format is a function from a `Document` to an `Exported`, listed in `FORMATS`.
 from __future__ import annotations
 
 from importlib import import_module
+from typing import NamedTuple
 
 from etude.export.document import Document, Exported
 
+
+class Format(NamedTuple):
+    """A format: a function of a module of this package, which is imported on use, and the suffix of its files."""
+
+    module: str
+    function: str = "write"
+    suffix: str = "json"
+
+
 FORMATS = {
-    "bencher": ("bencher", "write"),
-    "conbench": ("conbench", "write"),
-    "github-bigger": ("github", "write_bigger"),
-    "github-smaller": ("github", "write_smaller"),
-    "go": ("go", "write"),
-    "hyperfine": ("hyperfine", "write"),
-    "hyperfine-2": ("hyperfine_2", "write"),
-    "hyperfine-csv": ("hyperfine", "write_csv"),
-    "junit": ("junit", "write"),
-    "markdown": ("markdown", "write"),
-    "openmetrics": ("openmetrics", "write"),
-    "otava": ("otava", "write"),
+    "bencher": Format("bencher"),
+    "conbench": Format("conbench"),
+    "github-bigger": Format("github", "write_bigger"),
+    "github-smaller": Format("github", "write_smaller"),
+    "go": Format("go", suffix="txt"),
+    "hyperfine": Format("hyperfine"),
+    "hyperfine-2": Format("hyperfine_2"),
+    "hyperfine-csv": Format("hyperfine", "write_csv", suffix="csv"),
+    "junit": Format("junit", suffix="xml"),
+    "markdown": Format("markdown", suffix="md"),
+    "openmetrics": Format("openmetrics", suffix="txt"),
+    "otava": Format("otava", suffix="csv"),
 }
-"""The module and function of each, which is loaded when it is asked for."""
+"""All formats, by name."""
 
 
 SUMMARIES = {"csv": "csv", "json": "json", "markdown": "md"}
@@ -32,6 +42,7 @@ SUMMARIES = {"csv": "csv", "json": "json", "markdown": "md"}
 
 def export_to(name: str, document: Document) -> Exported:
     """The document as text. Raises UsageError where the format cannot hold it."""
-    module, function = FORMATS[name]
-    found: Exported = getattr(import_module(f"etude.export.{module}"), function)(document)
+    form = FORMATS[name]
+    module = import_module(f"etude.export.{form.module}")
+    found: Exported = getattr(module, form.function)(document)
     return found

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from etude.codec import short
 from etude.limits import limit_reached
 from etude.results.shell_words import join_words
-from etude.results.trial_join import NONE, join, join_in_row, joins_of, kind_of
+from etude.results.trial_join import NONE, OF_PROBES, join, join_in_row, joins_of, kind_of
 
 MetricValue = Sequence[Any]
 """`[value, unit]`, or `[None, unit, reason]`; then the join, if its METRIC specifies one."""
@@ -78,19 +78,6 @@ FIRST_RUN = "first run"
 """The `why` of the excluded first run of each test: planned, so it needs no message."""
 CALIBRATION = "calibration"
 """The `why` of the calibration run of `--inner auto`: planned, too."""
-
-OF_PROBES = (
-    "disk_",
-    "memory_",
-    "network_",
-    "pressure_",
-    "interrupts_",
-    "energy_",
-    "others_",
-    "loopback_",
-    "machine_",
-)
-"""Prefixes of the names of our probes' metrics."""
 
 
 def is_printed(name: str) -> bool:

@@ -39,8 +39,20 @@ _BY_UNIT: Mapping[str, JoinPair] = {
     "J": JoinPair("sum", "sum"),
 }
 _RATE = JoinPair("sum", NONE)
-_WHOLE = re.compile(r"(?:disk|network|pressure|interrupts|energy|others|loopback|machine)_|.+\.cpu\Z")
-"""Names of metrics of probes, and of other hosts' processes: of the whole trial."""
+OF_PROBES = (
+    "disk_",
+    "memory_",
+    "network_",
+    "pressure_",
+    "interrupts_",
+    "energy_",
+    "others_",
+    "loopback_",
+    "machine_",
+)
+"""Prefixes of the names of our probes' metrics."""
+_WHOLE = re.compile(rf"(?:{'|'.join(OF_PROBES)})|.+\.cpu\Z")
+"""Names of metrics of probes, and of other hosts' processes: of the whole trial, unless they are levels."""
 _LEVEL = re.compile(r"(?:memory_.*|free|free_memory.*)\Z")
 """Readings of the machine's memory: each worker and command has one of the same memory."""
 _PART = re.compile(

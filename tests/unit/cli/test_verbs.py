@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import pytest
@@ -14,6 +15,15 @@ from etude.cli.graphit import main as graphit
 from etude.cli.verb_parsers import of_verb, verb_parser
 from etude.cli.verbs import ENGINE, EXIT_CODES, SUMMARIES, VERBS, group_lines
 from etude.errors import EtudeError
+from etude.peak.harnesses.readers import TOOLS
+from etude.peak.policies import POLICIES
+from support.places import entry_points_of
+
+TAKEN = [
+    ("peak", "--policy", POLICIES),
+    ("peak", "--read", TOOLS),
+    ("run", "--probe", entry_points_of("etude.probes")),
+]
 
 Etude = Callable[..., int]
 Captured = pytest.CaptureFixture[str]
@@ -84,3 +94,11 @@ def test_the_table_of_exit_codes_has_each_class_of_errors() -> None:
     codes = {error.exit_code for error in EtudeError.__subclasses__() if isinstance(error.exit_code, int)}
     listed = {int(line.split()[0]) for line in EXIT_CODES.splitlines()[1:] if line.split()[0].isdigit()}
     assert codes <= listed
+
+
+@pytest.mark.parametrize(("verb", "option", "names"), TAKEN, ids=[option for _, option, _ in TAKEN])
+def test_the_help_of_an_option_names_all_that_it_takes(
+    verb: str, option: str, names: Collection[str]
+) -> None:
+    text = next(a.help or "" for a in verb_parser(verb)._actions if option in a.option_strings)
+    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []

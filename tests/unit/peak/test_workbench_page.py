@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 
 from etude.cli.verb_parsers import verb_parser
+from etude.peak.harnesses.readers import TOOLS
 from etude.peak.policies import POLICIES
 from etude.peak.task import Kind
 from support.places import DOCS, EXAMPLES
@@ -34,8 +35,8 @@ def test_the_harness_of_the_page_is_one(tmp_path: Path) -> None:
     assert (harness.task.lowest, harness.task.highest, harness.task.seed_load) == (50, 5000, 400)
 
 
-def test_all_policies_and_findings_are_named() -> None:
-    for name in (*POLICIES, *get_args(Kind)):
+def test_all_policies_readers_and_findings_are_named() -> None:
+    for name in (*POLICIES, *TOOLS, *get_args(Kind)):
         assert f"`{name}`" in TEXT, name
 
 

@@ -41,6 +41,18 @@ impl Usage {
         self.blocks_in += usage.ru_inblock as u64;
         self.blocks_out += usage.ru_oublock as u64;
     }
+
+    /// The counts by the names of their metrics, in the order of reports.
+    pub fn counts(&self) -> [(&'static str, u64); 6] {
+        [
+            ("minor_faults", self.minor_faults),
+            ("major_faults", self.major_faults),
+            ("voluntary_switches", self.voluntary_switches),
+            ("involuntary_switches", self.involuntary_switches),
+            ("blocks_in", self.blocks_in),
+            ("blocks_out", self.blocks_out),
+        ]
+    }
 }
 
 /// How a process ended.

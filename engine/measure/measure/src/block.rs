@@ -84,19 +84,13 @@ impl Measured {
             Status::Signalled(signal) => Some(signal as u64),
             Status::Exited(_) => None,
         };
-        let usage = &self.usage;
-        let all = [
+        let memory = [
             ("signal", signal),
-            ("peak_memory", Some(usage.peak_memory_bytes)),
+            ("peak_memory", Some(self.usage.peak_memory_bytes)),
             ("peak_memory_floor", self.peak_memory_floor_bytes),
-            ("minor_faults", Some(usage.minor_faults)),
-            ("major_faults", Some(usage.major_faults)),
-            ("voluntary_switches", Some(usage.voluntary_switches)),
-            ("involuntary_switches", Some(usage.involuntary_switches)),
-            ("blocks_in", Some(usage.blocks_in)),
-            ("blocks_out", Some(usage.blocks_out)),
         ];
-        all.into_iter().filter_map(|(name, value)| Some((name, value?)))
+        let known = memory.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        known.chain(self.usage.counts())
     }
 }
 

@@ -70,15 +70,7 @@ fn metrics(worker: &WorkerOutcome, floor_bytes: Result<u64, String>) -> Metrics 
     metrics.add("system", "s", known(Value::Real(system_us as f64 / 1e6)));
     metrics.whole("peak_memory", "B", unscaled(usage.peak_memory_bytes));
     metrics.whole("peak_memory_floor", "B", unscaled(0).and(floor_bytes));
-    let counts = [
-        ("minor_faults", usage.minor_faults),
-        ("major_faults", usage.major_faults),
-        ("voluntary_switches", usage.voluntary_switches),
-        ("involuntary_switches", usage.involuntary_switches),
-        ("blocks_in", usage.blocks_in),
-        ("blocks_out", usage.blocks_out),
-    ];
-    for (name, count) in counts {
+    for (name, count) in usage.counts() {
         metrics.add(name, "1", known(Value::Whole(count)));
     }
     metrics

@@ -17,7 +17,7 @@ from etude.cli.analyse.bounds import answer
 from etude.cli.analyse.diff import NOW, state_now
 from etude.errors import NotComparable
 from etude.experiment.plan import Plan
-from etude.export import SUMMARIES, export_to
+from etude.export import FORMATS, SUMMARIES, export_to
 from etude.export.document import lost_lines
 from etude.export.gather import gather
 from etude.present.export import write, write_text
@@ -29,8 +29,6 @@ from etude.present.to_json import print_json, verdict_document
 from etude.results.results import Results
 from etude.results.trial_join import stored_unit
 from etude.stats.cross_session import NotSupported
-
-_SUFFIX = {"go": "txt", "hyperfine-csv": "csv", "junit": "xml", "openmetrics": "txt", "otava": "csv"}
 
 
 def show_verdict(
@@ -81,7 +79,7 @@ def _write_exports(verdict: Verdict, exports: Sequence[tuple[str, Path | None]])
 
 def _write_other(directory: Path, form: str, path: Path | None) -> list[str]:
     found = export_to(form, gather([str(directory)]))
-    write_text(path or directory / f"{form}.{_SUFFIX.get(form, 'json')}", found.text)
+    write_text(path or directory / f"{form}.{FORMATS[form].suffix}", found.text)
     return list(lost_lines([lost for lost in found.left_out if is_shown(lost.metric)]))
 
 

@@ -41,14 +41,18 @@ class Tool:
     """True if it polls the clock."""
     histogram: str = ""
     """Option needed for percentiles."""
+    summary: bool = False
+    """True if it reports nothing before its end."""
+    first_window_uncertain: bool = False
+    """True if it does not report the time of its first report, so that a warm-up is the beginning of the trial."""
 
 
 TOOLS = {
     "pgbench": Tool(pgbench.Pgbench, "{log}"),
-    "httperf": Tool(httperf.Httperf, "httperf", spins=True, histogram="-v -v"),
-    "fio": Tool(fio.Fio, "fio", histogram="json+"),
+    "httperf": Tool(httperf.Httperf, "httperf", spins=True, histogram="-v -v", summary=True),
+    "fio": Tool(fio.Fio, "fio", histogram="json+", first_window_uncertain=True),
     "sysbench": Tool(sysbench.Sysbench, "sysbench", histogram="--histogram"),
-    "hey": Tool(hey.reader, "csv"),
+    "hey": Tool(hey.reader, "csv", summary=True),
     "vegeta": Tool(vegeta.reader, "csv"),
     "k6": Tool(k6.reader, "json="),
 }

@@ -32,6 +32,7 @@ from etude.peak.harnesses.readers import (
     TOOLS,
     Figures,
     Place,
+    Tool,
     ToolReader,
     by_expression,
     by_path,
@@ -45,11 +46,6 @@ SECTIONS = ("name", "goal", "load", "promise", "commands", "reader", "generator"
 PLACEHOLDERS = ("load", "runlength", "seed", "requests", "place", "here", "server", "log", "checkpoints")
 """Names allowed in braces in commands, besides the factors; `LOAD_PLACEHOLDERS` only in `load`."""
 LOAD_PLACEHOLDERS = ("load", "runlength", "seed", "requests", "log", "checkpoints")
-SUMMARY_READERS = ("json", "regex", "httperf", "hey")
-"""Readers of a summary that is printed at the end."""
-UNCERTAIN_FIRST_WINDOW = ("fio",)
-"""Readers of tools whose first window is uncertain, so that a warm-up is the beginning of the trial: fio does not
-report the time of its first report."""
 SET_UP_S = 1.0
 """Minimum fixed cost of a trial, s, to start a command and to wait after it; twice as much if the warm-up is a separate
 run."""
@@ -154,11 +150,13 @@ def read_harness(path: Path, text: str | None = None) -> Harness:
     factors = {name: _factor(whole.section("factors"), name) for name in whole.section("factors").values}
     commands = _commands(whole.section("commands"), factors)
     task = _task(whole, whole.section("load"))
-    reader, spins = _reader(whole.section("reader"), whole.section("commands"), commands, task.goal)
+    reader = _reader(whole.section("reader"), whole.section("commands"), commands, task.goal)
+    kind = whole.section("reader").text_at("kind")
+    tool = TOOLS.get(kind) or Tool(Windows, "", summary=kind in ("json", "regex"))
     load = whole.section("load")
     _judged(whole, commands)
-    generator = _generator(whole.section("generator"), spins)
-    own = generator.serves or whole.section("reader").text_at("kind") in UNCERTAIN_FIRST_WINDOW
+    generator = _generator(whole.section("generator"), tool.spins)
+    own = generator.serves or tool.first_window_uncertain
     if own and "warmup_load" not in whole.section("commands").values:
         commands = replace(commands, warmup_load=1.0)
     return Harness(
@@ -173,7 +171,7 @@ def read_harness(path: Path, text: str | None = None) -> Harness:
         factors,
         _positive(whole.section("reader"), "window", 1.0),
         _hosts(whole.section("generator"), whole.section("commands"), commands),
-        whole.section("reader").text_at("kind") in SUMMARY_READERS,
+        tool.summary,
     )
 
 
@@ -299,8 +297,7 @@ def _warmup_load(section: Section) -> dict[str, float]:
     return {key: section.share(key, most=1.0) or 1.0}
 
 
-def _reader(section: Section, commands: Section, given: Commands, goal: Goal) -> tuple[ReaderOf, bool]:
-    """The reader, and True if its tool spins."""
+def _reader(section: Section, commands: Section, given: Commands, goal: Goal) -> ReaderOf:
     kinds = ("windows", "json", "regex", *TOOLS)
     kind = section.one_of("kind", kinds)
     if kind in TOOLS:
@@ -308,14 +305,14 @@ def _reader(section: Section, commands: Section, given: Commands, goal: Goal) ->
         tool = TOOLS[kind]
         if tool.needs not in given.load:
             commands.fail("load", f"[commands] load has no {tool.needs}: a reader of kind {kind!r} needs it")
-        return partial(ToolReader, tool=kind), tool.spins
+        return partial(ToolReader, tool=kind)
     section.only(("kind",) if kind == "windows" else ("kind", "values"))
     if kind == "windows":
         of = {criterion.of for criterion in goal.criteria}
         needs = [need for need, what in (("mean", "mean"), ("latency", "percentile")) if what in of]
-        return partial(Windows, needs=needs), False
+        return partial(Windows, needs=needs)
     places = _places(section.section("values"), "at" if kind == "json" else "find")
-    return partial(Figures, places=places, find=by_path if kind == "json" else by_expression), False
+    return partial(Figures, places=places, find=by_path if kind == "json" else by_expression)
 
 
 def _places(values: Section, word: str) -> dict[str, Place]:

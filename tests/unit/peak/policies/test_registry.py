@@ -1,7 +1,5 @@
 """peak/policies/__init__.py: policies by name."""
 
-import importlib.util
-
 import pytest
 
 from etude.errors import UsageError
@@ -10,11 +8,6 @@ from etude.peak.policies import DEFAULT, POLICIES, policy
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_each_name_makes_a_policy(name):
-    if importlib.util.find_spec(f"etude.peak.policies.{name}") is None and name in (
-        "bracket",
-        "posterior",
-    ):
-        pytest.skip(f"there is no {name} yet")
     made = policy(name)
     assert made.name == name
     assert policy(name) is not made
