@@ -272,6 +272,6 @@ class Content:
     parts: tuple[Section, ...] = ()
     """Sections of searches and surfaces."""
     banner: str = ""
-    """What stands above all else: that results are simulated; empty for measurements."""
+    """The notice above all else, that results are simulated; empty for measurements."""
     beside: tuple[Section, ...] = ()
     """Sections on what the monitor saw beside the trials."""
