@@ -1,4 +1,5 @@
-"""Measure what Étude's intervals cover, find the factors of its stop rules, and write docs/explanation/calibration.md.
+"""Measure what Étude's intervals cover, find the factors of its stop rules, and write bench/calibration/results.md,
+from which docs/explanation/calibration.md has extracts.
 
     python bench/calibrate.py [--replications N] [--seed N] [--output FILE]
 
@@ -26,7 +27,7 @@ from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, Factors
 from rows import NOMINAL, options, paragraph, standard_error
 from support.synthetic_series import OWN
 
-OUTPUT = Path(__file__).resolve().parents[1] / "docs" / "explanation" / "calibration.md"
+OUTPUT = Path(__file__).resolve().parent / "calibration" / "results.md"
 T = TypeVar("T")
 
 
@@ -97,7 +98,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--replications", type=int, default=20_000, help="per case (default %(default)s)")
     parser.add_argument("--seed", type=int, default=20260301, help="of all generators (default %(default)s)")
     parser.add_argument(
-        "--output", type=Path, default=OUTPUT, help="page to write (default docs/explanation/calibration.md)"
+        "--output", type=Path, default=OUTPUT, help="file to write (default bench/calibration/results.md)"
     )
     return parser.parse_args()
 

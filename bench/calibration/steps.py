@@ -2,7 +2,7 @@
 
     python bench/calibration/steps.py [--alarms] [HISTORIES]
 
-Prints the section of docs/explanation/calibration.md, or the table of docs/howto/history.md.
+Prints the section of bench/calibration/results.md, or the table of docs/howto/history.md.
 """
 
 from __future__ import annotations

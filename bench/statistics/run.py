@@ -1,6 +1,6 @@
 """Simulate the shipped rules, and write what they cover and how often they cry wolf as Markdown.
 
-    python bench/statistics/run.py --record           # results.md, and its tables in docs/explanation/statistics.md
+    python bench/statistics/run.py --record           # results.md; docs/explanation/statistics.md has extracts of it
     python bench/statistics/run.py [--quick] [--only SECTION] [-o FILE] [--replications N] [--seed N]
 
 Takes some minutes; with --quick, which only shows that everything runs, some seconds. A section is named as its
@@ -37,9 +37,6 @@ from rows import options, paragraph, standard_error
 QUICK, FULL = 20, 4000
 
 RESULTS = Path(__file__).resolve().parent / "results.md"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "statistics.md"
-BEGIN = "<!-- written by bench/statistics/run.py --record; not to be edited -->"
-END = "<!-- end of what bench/statistics/run.py wrote -->"
 
 Section = Callable[[Generator, int], list[str]]
 
@@ -94,7 +91,7 @@ def main() -> int:
 
 
 def record(text: str, part: bool) -> None:
-    """Write results.md (or, of a part, its sections into it) and its tables into docs/explanation/statistics.md."""
+    """Write results.md (or, of a part, its sections into it)."""
     if part:
         head, *sections = _sections(RESULTS.read_text(encoding="utf-8"))
         _, *new = _sections(text)
@@ -104,14 +101,6 @@ def record(text: str, part: bool) -> None:
         sections += [section for name, section in of.items() if name not in known]
         text = "\n\n".join([head, *sections]) + "\n"
     RESULTS.write_text(text, encoding="utf-8")
-    page = PAGE.read_text(encoding="utf-8")
-    before, after = page.index(BEGIN) + len(BEGIN), page.index(END)
-    PAGE.write_text(page[:before] + "\n\n" + within(text) + "\n" + page[after:], encoding="utf-8")
-
-
-def within(text: str) -> str:
-    """The page as a part of another one: every heading a level deeper."""
-    return re.sub("^#", "##", text, flags=re.MULTILINE)
 
 
 def _sections(text: str) -> list[str]:
@@ -143,9 +132,7 @@ def _options() -> Namespace:
     parser.add_argument("--replications", type=int, help=f"a case (default {FULL})")
     parser.add_argument("--seed", type=int, default=20260401, help="of all generators (default %(default)s)")
     parser.add_argument("--only", metavar="SECTION", help="run one section")
-    parser.add_argument(
-        "--record", action="store_true", help="write results.md and docs/explanation/statistics.md"
-    )
+    parser.add_argument("--record", action="store_true", help="write bench/statistics/results.md")
     parser.add_argument("-o", "--output", type=Path, help="file to write (default: standard output)")
     return parser.parse_args()
 

@@ -2,7 +2,7 @@
 
 A rule that stops once its interval is narrow tends to stop when it is narrow by chance, so that the plain interval has
 too low a coverage. Each factor widens the interval, for stopping and for reporting, to restore the coverage; it is
-larger for rules that may stop after fewer trials. The factors are from simulations: docs/explanation/calibration.md,
+larger for rules that may stop after fewer trials. The factors are from simulations: bench/calibration/results.md,
 which bench/calibrate.py writes and a test compares with this file.
 """
 

@@ -12,24 +12,32 @@ from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS
 from etude.stats.intervals import mean_interval
 from etude.stats.ratio import paired_mean_ratio
 from etude.stats.stopping import MeanPrecision, RatioPrecision, SamplesSoFar
-from support.places import DOCS
+from support.extracts import tables, unrecorded
+from support.places import BENCH, DOCS
 from support.simulated_rules import mean_stops, ratio_stops
 from support.synthetic_series import MACHINES, OWN, REFERENCE, deal_into_blocks, lognormal, normal
 
-PAGE = DOCS / "explanation" / "calibration.md"
+PAGE = (DOCS / "explanation" / "calibration.md").read_text(encoding="utf-8")
+RESULTS = (BENCH / "calibration" / "results.md").read_text(encoding="utf-8")
 REPLICATIONS = 6000
 FOUR_ERRORS = 4.0 * math.sqrt(0.95 * 0.05 / REPLICATIONS)
 
 
+@pytest.mark.parametrize("text", [PAGE, RESULTS], ids=["page", "results"])
 @pytest.mark.parametrize(("name", "factors"), [("mean", MEAN_FACTORS), ("ratio", RATIO_FACTORS)])
-def test_the_code_has_the_factors_that_the_calibration_page_states(name, factors):
-    (line,) = re.findall(rf"^factors {name}: (.+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+def test_the_code_has_the_factors_that_the_calibration_states(name, factors, text):
+    (line,) = re.findall(rf"^factors {name}: (.+)$", text, re.MULTILINE)
     stated = [pair.split(":") for pair in line.split()]
     assert [(int(minimum), float(factor)) for minimum, factor in stated] == list(factors)
 
 
+def test_the_tables_of_the_page_are_parts_of_those_that_were_simulated():
+    assert len(tables(PAGE)) >= 10
+    assert unrecorded(PAGE, RESULTS) == []
+
+
 def test_most_of_the_series_that_show_a_change_within_three_seconds_are_warned_of():
-    _, section = PAGE.read_text(encoding="utf-8").split("## 6. ")
+    _, section = RESULTS.split("## 6. ")
     rows = [
         re.split(r" *\| *", line)[1:-1] for line in section.splitlines() if re.search(r"\| \d+ ms \|", line)
     ]
