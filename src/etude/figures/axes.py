@@ -16,7 +16,7 @@ from etude.figures.sources import Sample
 from etude.units.formatting import scale_of
 from etude.units.parsing import quantity
 
-_PART = re.compile(r"\d+(?:\.\d+)?(?:[kKMGT](?:i?B)?(?![A-Za-z]))?")
+_PART = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[kKMGT](?:i?B)?(?![A-Za-z]))?")
 _OPTION = re.compile(r"(?<!\S)-[^\s=]*")
 """A word that begins with a dash, up to its value: `-5` of `gzip -5` chooses a way, not an amount."""
 
