@@ -73,7 +73,9 @@ def test_no_option_takes_other_digits_than_those_of_ascii(verb: str) -> None:
 def test_an_option_with_other_digits_is_named(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         verb_parser("bench").parse_args(["true", *text.split()])
-    assert f"{text.split()[0]}" in (said := capsys.readouterr().err) and "'٣': expected" in said
+    said = capsys.readouterr().err
+    assert text.split()[0] in said
+    assert "'٣': expected" in said
 
 
 @pytest.mark.parametrize(
