@@ -203,8 +203,8 @@ def at_most(text: str, limit: int) -> str:
     return f"{text[: limit - 9].rstrip()}~{digest}"
 
 
-def apart(one: Point, other: Point, what: str) -> str:
-    """What tells two points apart that a file of `what` would give one name, and the option that chooses one."""
+def name_advice(one: Point, other: Point, what: str) -> str:
+    """Difference of two points that a file of `what` would give one name, and the option that chooses one."""
     if one.run.commit != other.run.commit:
         return f"a file of {what} holds one run; choose one with --commit, or export one result at a time"
     if one.run != other.run:
@@ -230,7 +230,7 @@ def require_one_run(document: Document, what: str) -> tuple[list[Point], list[No
         if place in found:
             both = " and ".join(dict.fromkeys((found[place].run.source, point.run.source)))
             raise UsageError(
-                f"test {place[0]!r} has {place[1]} twice, in {both}: {apart(found[place], point, what)}"
+                f"test {place[0]!r} has {place[1]} twice, in {both}: {name_advice(found[place], point, what)}"
             )
         found[place] = point
     return list(found.values()), []

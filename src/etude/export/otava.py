@@ -11,7 +11,7 @@ import io
 from datetime import datetime
 
 from etude.errors import UsageError
-from etude.export.document import Document, Exported, NotExported, Point, Run, apart, one_line
+from etude.export.document import Document, Exported, NotExported, Point, Run, name_advice, one_line
 
 
 def write(document: Document) -> Exported:
@@ -31,7 +31,7 @@ def write(document: Document) -> Exported:
         if point.figures is not None and point.figures.mean is not None:
             cell = point.run, one_line(f"{point.test}.{point.metric}")
             if cell in cells:
-                why = apart(found[cell], point, "Otava")
+                why = name_advice(found[cell], point, "Otava")
                 raise UsageError(f"{point.run.source}: has {cell[1]} twice: {why}")
             cells[cell], found[cell] = point.figures.mean, point
     names = list(dict.fromkeys(name for _, name in cells))
