@@ -231,7 +231,8 @@ def threshold_lines(thresholds: Sequence[Threshold], unit: Unit, axis: Literal["
     found = []
     for each in thresholds:
         if each.unit is not None and each.unit != unit.base:
-            raise UsageError(f"threshold {each.label}: is in {each.unit}, but that axis is in {unit.base}")
+            axis_is = "has no unit" if unit.base == "1" else f"is in {unit.base}"
+            raise UsageError(f"threshold {each.label}: is in {each.unit}, but the {axis} axis {axis_is}")
         found.append(Line(each.value / unit.divisor, label(each.label), axis))
     return tuple(found)
 
