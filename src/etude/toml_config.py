@@ -21,6 +21,7 @@ from etude.units.parsing import QuantityError, duration, duration_text, share
 
 MAX_PARTS = 100
 """Maximum parts of a dotted key: tomllib's time for one is quadratic."""
+MAX_CHARACTERS = 16 << 20
 DEEP = re.compile(rf"""(?<![\w"'-])(?:[ \t]*+[\w"'-]++[ \t]*+\.){{{MAX_PARTS}}}""")
 
 
@@ -82,21 +83,24 @@ class Section:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or not finite(value):
-            self.fail(key, f"{self.named(key)} is {value!r}: expected a number")
+            self.fail(key, f"{self.named(key)} is {value!r}: expected a finite number")
         if value <= least:
             self.fail(key, f"{self.named(key)} is {value:g}: expected more than {least:g}")
         if value > most:
             self.fail(key, f"{self.named(key)} is {value:g}: expected at most {most:g}")
         return float(value)
 
-    def whole(self, key: str, default: int | None = None, *, least: int) -> int | None:
-        """A whole number of `least` or more; None, or the default, if the key is absent."""
+    def whole(
+        self, key: str, default: int | None = None, *, least: int, most: int | None = None
+    ) -> int | None:
+        """A whole number from `least` to `most`; None, or the default, if the key is absent."""
         value = self.values.get(key, default)
         if value is None:
             return None
         good = not isinstance(value, bool) and isinstance(value, int | float) and finite(value)
-        if not good or value != int(value) or value < least:
-            self.fail(key, f"{self.named(key)} is {value!r}: expected a whole number, {least} or more")
+        if not good or value != int(value) or value < least or (most is not None and value > most):
+            to = f"{least} or more" if most is None else f"from {least} to {most}"
+            self.fail(key, f"{self.named(key)} is {value!r}: expected a whole number, {to}")
         return int(value)
 
     def seconds(
@@ -147,15 +151,18 @@ def document(path: Path) -> Section:
         )
     try:
         with open(open_for_root(path), encoding="utf-8") as file:
-            text = file.read()
+            text = file.read(MAX_CHARACTERS + 1)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InputError(f"{path}: cannot be read: {reason}") from None
+    if len(text) > MAX_CHARACTERS:
+        raise InputError(f"{path}: has more than {MAX_CHARACTERS} characters: expected a TOML file")
     return parsed(path, text)
 
 
 def parsed(path: Path, text: str) -> Section:
-    """The table of a file's text."""
+    """The table of a file's text, which may begin with a byte order mark, as editors on Windows write it."""
+    text = text.removeprefix("\ufeff")
     if deep := DEEP.search(text):
         begins = text.count("\n", 0, deep.start()) + 1
         raise InputError(f"{path}:{begins}: has a key of more than {MAX_PARTS} parts")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import math
 import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NoReturn
@@ -120,6 +118,14 @@ def time_to(most_s: float, *, zero: bool = False) -> Callable[[str], float]:
     return seconds_to
 
 
+def whole(text: str) -> int:
+    """Any whole number."""
+    found = parsing.whole_in(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number")
+    return found
+
+
 def whole_to(most: int, least: int = 1) -> Callable[[str], int]:
     """A whole number from `least` to `most`."""
 
@@ -143,10 +149,10 @@ def load(text: str) -> float:
 
 def seed(text: str) -> int:
     """A whole number from 0."""
-    if re.fullmatch(r"\s*\+?[0-9][0-9_]{0,30}\s*", text):
-        with suppress(ValueError):
-            return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 0")
+    found = parsing.whole_in(text)
+    if found is None or "-" in text:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 0")
+    return found
 
 
 def _read(kind: Callable[[str], float], text: str) -> float:
@@ -168,9 +174,10 @@ def monitor_every(text: str) -> float | None:
 
 def monitor_top(text: str) -> int:
     """Number of processes that the monitor lists in each reading."""
-    if not text.isdecimal() or int(text) > MAX_TOP:
+    found = parsing.whole_in(text)
+    if found is None or not 0 <= found <= MAX_TOP:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a number of processes from 0 to {MAX_TOP}")
-    return int(text)
+    return found
 
 
 def add_monitor(add: Callable[..., object]) -> None:
@@ -222,7 +229,7 @@ def cpus(text: str) -> tuple[int, ...]:
     """`0,2-3`."""
     found: list[int] = []
     for part in text.split(","):
-        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
+        match = re.fullmatch(r"([0-9]+)(?:-([0-9]+))?", part)
         if not match or not int(match[1]) <= int(match[2] or match[1]) < MOST_CPUS:
             raise argparse.ArgumentTypeError(f"{text!r} is no list of CPUs; expected such as 0 or 0,2-3")
         found += range(int(match[1]), int(match[2] or match[1]) + 1)
@@ -255,13 +262,10 @@ def inner(text: str) -> int | str:
     """`auto` or a number from 1."""
     if text == "auto":
         return text
-    try:
-        number = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected auto or a number from 1") from None
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text}: expected auto or a number from 1")
-    return number
+    found = parsing.whole_in(text)
+    if found is None or found < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected auto or a number from 1")
+    return found
 
 
 def percent_between(text: str) -> float:
@@ -281,7 +285,7 @@ def percentile_list(text: str) -> tuple[float, ...]:
     """`p50,p99.9` as shares."""
     shares = []
     for part in text.split(","):
-        match = re.fullmatch(r"p?(\d+(?:\.\d+)?)", part.strip())
+        match = re.fullmatch(r"p?([0-9]+(?:\.[0-9]+)?)", part.strip())
         share = float(match[1]) / 100.0 if match else 0.0
         if not 0.0 < share < 1.0:
             raise argparse.ArgumentTypeError(f"{part!r} is no percentile; expected such as p50,p90,p99.9")
@@ -291,11 +295,8 @@ def percentile_list(text: str) -> tuple[float, ...]:
 
 def number_above_0(text: str) -> float:
     """Finite."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
+    value = parsing.number_in(text)
+    if value is None or value <= 0:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a number above 0")
     return value
 
@@ -311,7 +312,7 @@ def deadline(text: str) -> datetime:
     """`17:30`, of today or tomorrow, or `2026-11-23T08:00`; of the local clock unless it says otherwise."""
     now = datetime.now().astimezone()
     try:
-        if re.fullmatch(r"\d{1,2}:\d{2}", text):
+        if re.fullmatch(r"[0-9]{1,2}:[0-9]{2}", text):
             hour, minute = map(int, text.split(":"))
             found = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
             return found if found > now else found + timedelta(days=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import re
 import sys
 from collections.abc import Callable, Collection
@@ -13,6 +12,7 @@ from etude.cli import parser as kinds
 from etude.cli.verb_parsers import others_given
 from etude.errors import UsageError
 from etude.peak import LONGEST_BUDGET_S
+from etude.units.parsing import number_in
 
 if TYPE_CHECKING:
     from etude.cluster.pool.job import PoolSpec
@@ -150,9 +150,14 @@ def add_sweep_place(parser: argparse.ArgumentParser) -> None:
         metavar="PLACE",
         help="a directory in which data files are created and removed (default: the current one), or a file to read",
     )
-    add("--trials", type=int, metavar="N", help="included trials of each size (default 10; over totals 20)")
-    add("--cpu", type=int, metavar="N", help="run on this CPU only")
-    add("--seed", type=int, metavar="N", help="seed of the random order (default: random, recorded)")
+    add(
+        "--trials",
+        type=kinds.whole,
+        metavar="N",
+        help="included trials of each size (default 10; over totals 20)",
+    )
+    add("--cpu", type=kinds.whole, metavar="N", help="run on this CPU only")
+    add("--seed", type=kinds.whole, metavar="N", help="seed of the random order (default: random, recorded)")
 
 
 def size_list(text: str) -> tuple[int, ...]:
@@ -194,11 +199,8 @@ def key_place(text: str) -> str:
 
 def number(text: str) -> float:
     """Any finite number."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+    value = number_in(text)
+    if value is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no number")
     return value
 
@@ -213,7 +215,7 @@ def font_size(text: str) -> float:
 
 def picture_size(text: str) -> tuple[float, float]:
     """`5x3.5`: inches."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)x(\d+(?:\.\d+)?)", text)
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)x([0-9]+(?:\.[0-9]+)?)", text)
     size = (float(match[1]), float(match[2])) if match else (0.0, 0.0)
     if not all(1 <= side <= 40 for side in size):
         raise argparse.ArgumentTypeError(

@@ -14,7 +14,7 @@ from etude.errors import UsageError
 Sweep = tuple[str, tuple[str, ...]]
 """A parameter and its values."""
 
-_NUMBER = r"-?\d+(?:\.\d+)?"
+_NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([*+])({_NUMBER}))?")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 MAX_VALUES = 10_000

@@ -26,5 +26,8 @@ def write(document: Document) -> Exported:
         name = at_most(one_line(document.name(point)), _NAME)
         unit = "" if point.unit == "1" else f" ({point.unit})"
         measures = benchmarks.setdefault(name, {})
-        measures[at_most(one_line(point.metric + unit), _MEASURE)] = metric
+        measure = at_most(one_line(point.metric + unit), _MEASURE)
+        if measure in measures:
+            left_out.append(omit_point(point, f"another metric is called {measure!r}"))
+        measures.setdefault(measure, metric)
     return Exported(json.dumps(benchmarks, indent=1, ensure_ascii=False) + "\n", tuple(left_out))

@@ -203,6 +203,21 @@ def at_most(text: str, limit: int) -> str:
     return f"{text[: limit - 9].rstrip()}~{digest}"
 
 
+def name_advice(one: Point, other: Point, what: str) -> str:
+    """Difference of two points that a file of `what` would give one name, and the option that chooses one."""
+    if one.run.commit != other.run.commit:
+        return f"a file of {what} holds one run; choose one with --commit, or export one result at a time"
+    if one.run != other.run:
+        return f"a file of {what} holds one run; export one result at a time"
+    if one.test != other.test:
+        return f"these are tests {one.test!r} and {other.test!r}; choose one with --test"
+    if one.metric != other.metric:
+        return f"these are metrics {one.metric!r} and {other.metric!r}; choose one with --metric"
+    if one.values and one.values == other.values:
+        return "name each result once"
+    return "give these tests names that differ, and measure again"
+
+
 def require_one_run(document: Document, what: str) -> tuple[list[Point], list[NotExported]]:
     """The points, each name and metric once; and a list for what is left out.
 
@@ -215,8 +230,7 @@ def require_one_run(document: Document, what: str) -> tuple[list[Point], list[No
         if place in found:
             both = " and ".join(dict.fromkeys((found[place].run.source, point.run.source)))
             raise UsageError(
-                f"test {place[0]!r} has {place[1]} twice, in {both}: a file of {what} holds one run; "
-                "export one result at a time, or choose with --test"
+                f"test {place[0]!r} has {place[1]} twice, in {both}: {name_advice(found[place], point, what)}"
             )
         found[place] = point
     return list(found.values()), []

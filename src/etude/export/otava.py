@@ -11,7 +11,7 @@ import io
 from datetime import datetime
 
 from etude.errors import UsageError
-from etude.export.document import Document, Exported, NotExported, Run, one_line
+from etude.export.document import Document, Exported, NotExported, Point, Run, name_advice, one_line
 
 
 def write(document: Document) -> Exported:
@@ -26,12 +26,14 @@ def write(document: Document) -> Exported:
             f"a series of Otava is of one machine, these results are of {where}: choose with --machine"
         )
     cells: dict[tuple[Run, str], float] = {}
+    found: dict[tuple[Run, str], Point] = {}
     for point in document.points:
         if point.figures is not None and point.figures.mean is not None:
             cell = point.run, one_line(f"{point.test}.{point.metric}")
             if cell in cells:
-                raise UsageError(f"{point.run.source}: has {cell[1]} twice; choose with --test")
-            cells[cell] = point.figures.mean
+                why = name_advice(found[cell], point, "Otava")
+                raise UsageError(f"{point.run.source}: has {cell[1]} twice: {why}")
+            cells[cell], found[cell] = point.figures.mean, point
     names = list(dict.fromkeys(name for _, name in cells))
     runs = [run for run in document.runs if any((run, name) in cells for name in names)]
     whole = [name for name in names if all((run, name) in cells for run in runs)]

@@ -16,7 +16,7 @@ from etude.figures.sources import Sample
 from etude.units.formatting import scale_of
 from etude.units.parsing import quantity
 
-_PART = re.compile(r"\d+(?:\.\d+)?(?:[kKMGT](?:i?B)?(?![A-Za-z]))?")
+_PART = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[kKMGT](?:i?B)?(?![A-Za-z]))?")
 _OPTION = re.compile(r"(?<!\S)-[^\s=]*")
 """A word that begins with a dash, up to its value: `-5` of `gzip -5` chooses a way, not an amount."""
 
@@ -231,7 +231,8 @@ def threshold_lines(thresholds: Sequence[Threshold], unit: Unit, axis: Literal["
     found = []
     for each in thresholds:
         if each.unit is not None and each.unit != unit.base:
-            raise UsageError(f"threshold {each.label}: is in {each.unit}, but that axis is in {unit.base}")
+            axis_is = "has no unit" if unit.base == "1" else f"is in {unit.base}"
+            raise UsageError(f"threshold {each.label}: is in {each.unit}, but the {axis} axis {axis_is}")
         found.append(Line(each.value / unit.divisor, label(each.label), axis))
     return tuple(found)
 

@@ -32,6 +32,10 @@ _DIRECT: dict[str, Callable[[Sequence[Sample], PlotOptions], Figure]] = {
 }
 
 
+MARKED = ("lines", "ratio", "pvalues")
+"""Kinds with an x axis of what varies over the tests."""
+
+
 def make(kind: str, samples: Sequence[Sample], wish: PlotOptions) -> Figure:
     """The figure of that kind.
 
@@ -40,6 +44,11 @@ def make(kind: str, samples: Sequence[Sample], wish: PlotOptions) -> Figure:
     """
     if not samples:
         raise UsageError("nothing to plot: no test was chosen")
+    if wish.marks and kind not in MARKED:
+        mark = wish.marks[0].label
+        raise UsageError(
+            f"--mark {mark}: --kind {kind} has no values of x to mark, as {', '.join(MARKED)} have; see --threshold"
+        )
     if kind == "before-after":
         from etude.figures.sources import by_file
 

@@ -74,10 +74,10 @@ def open_for_root(path: str | os.PathLike[str]) -> int:
 
     Raises:
         InputError: same as `check_trusted`.
-        OSError: it cannot be opened.
+        OSError: it cannot be opened, or same as `open_user_file`.
     """
     if os.geteuid() != 0:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return open_user_file(path)
     os.lstat(path)  # raises for a missing file
     judge = _Judge(Path(path).absolute(), trusted_users())
     file = judge.resolved()
@@ -262,19 +262,22 @@ APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 
 def open_user_file(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
-    """Descriptor of a file, opened with `flags`. A pipe of this user waits for its other end, as in any program.
+    """Descriptor of a file, opened with `flags`. To be read, it is no FIFO, which may have no writer; a pipe of the
+    shell's, as `<(…)` names it, has one. A FIFO of this user that is written waits for its reader, as in any program.
 
     Raises:
-        OSError: it cannot be opened, or is a FIFO that another user has made.
+        OSError: it cannot be opened, is a FIFO to be read, or one that another user has made.
     """
+    reads = flags & os.O_ACCMODE == os.O_RDONLY
     try:
-        waits = _is_pipe(path, os.stat(path))
+        waits = _is_pipe(path, os.stat(path)) and not reads
     except FileNotFoundError:
         waits = False
     file = os.open(path, flags | os.O_CLOEXEC | (0 if waits else os.O_NONBLOCK), 0o666)
     if not waits:
         try:
-            _is_pipe(path, os.fstat(file))  # it may have been created meanwhile
+            if _is_pipe(path, os.fstat(file)) and reads and not _is_anonymous_pipe(file):
+                raise OSError(errno.EINVAL, "is a FIFO, not a file", os.fspath(path))
             os.set_blocking(file, True)
         except BaseException:
             os.close(file)
@@ -294,3 +297,7 @@ def _is_pipe(path: str | os.PathLike[str], found: os.stat_result) -> bool:
     if found.st_uid not in trusted_users() | {os.geteuid()}:
         raise OSError(errno.EACCES, f"is a FIFO of user {found.st_uid}: refused", os.fspath(path))
     return True
+
+
+def _is_anonymous_pipe(file: int) -> bool:
+    return os.readlink(f"/proc/self/fd/{file}").startswith("pipe:")

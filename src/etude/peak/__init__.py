@@ -15,3 +15,7 @@ MOST_PIECES = 1000
 """Maximum number of runs in a trial."""
 MOST_LOAD = 1e12
 """Maximum load, requests/s or clients."""
+MOST_CORES = 65536
+"""Maximum cores of a load generator."""
+MOST_OUTSTANDING = 10**9
+"""Maximum requests that a load generator may have outstanding."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -31,6 +32,8 @@ _BETWEEN = "\n"
 """Separator of tags, which cannot contain it."""
 
 
+MOST_NAMED = 10
+"""Tests that an error names."""
 _ALL = entry.join(test).join(metric).join(machine).join(result)
 _TAGS = (
     select(func.aggregate_strings(tag.c.word, _BETWEEN))
@@ -51,13 +54,23 @@ def history(connection: Connection, where: str, chosen: Selector) -> tuple[Entry
         return found
     there = metrics(connection, chosen.test or "")
     if not there:
-        raise InputError(f"{where}: has no test {chosen.test!r}; etude store tests names them")
+        raise unknown_test(where, chosen.test or "", tests(connection))
     if chosen.metric is None and len(there) == 1:
         return entries(connection, replace(chosen, metric=there[0]))
     if (chosen.metric or PRIMARY) in there:
         return ()  # in other branches, on other machines, at other times
     what = "several metrics" if chosen.metric is None else f"no metric {chosen.metric!r}"
     raise InputError(f"{where}: test {chosen.test!r} has {what}; name one of {', '.join(there[:10])}")
+
+
+def unknown_test(where: str, name: str, known: Sequence[str]) -> InputError:
+    """The error for a test that the store at `where` has not, with those that it has."""
+    alike = difflib.get_close_matches(name, known, 1)
+    there = ", ".join([*alike, *(each for each in known if each not in alike)][:MOST_NAMED])
+    more = f" and {len(known) - MOST_NAMED:,} more (etude store tests)" if len(known) > MOST_NAMED else ""
+    return InputError(
+        f"{where}: has no test {name!r}; there {'are' if known else 'is'} {there or 'none'}{more}"
+    )
 
 
 def entries(connection: Connection, chosen: Selector) -> tuple[Entry, ...]:

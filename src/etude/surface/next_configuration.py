@@ -109,6 +109,10 @@ class Rules:
     seed: int = 0
 
 
+MOST_EXCHANGED = 20_000_000
+"""Maximum product of a design's size and the number of configurations: some 20 s of planning for two factors."""
+
+
 def contradiction(rules: Rules, size: int) -> tuple[str, str] | None:
     """The rule that contradicts the others, by its option, and the reason; `size`: number of configurations. None if
     there is none."""
@@ -119,6 +123,13 @@ def contradiction(rules: Rules, size: int) -> tuple[str, str] | None:
         )
     if rules.plan == "d-optimal" and rules.count is None:
         return "plan", "d-optimal needs a count: how many configurations the design has"
+    if rules.plan == "d-optimal" and (rules.count or 0) * size > MOST_EXCHANGED:
+        most = MOST_EXCHANGED // size
+        return (
+            "count",
+            f"is {rules.count}: a d-optimal design of {size:,} configurations has {most:,} at most, since planning "
+            "more takes minutes; take plan adaptive, or fewer levels",
+        )
     if rules.plan == "adaptive" and rules.count is None and rules.error is None:
         return "plan", "adaptive needs a count, or an error that is small enough"
     if rules.plan != "adaptive" and rules.error is not None:

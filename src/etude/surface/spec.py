@@ -236,7 +236,10 @@ def _sizes(section: Section, what: str, levels: list[str], scale: Scale) -> list
 def _space(factors: tuple[Factor, ...], samples: Section) -> Space:
     everything = Space(factors)
     if everything.size > MOST_CONFIGURATIONS:
-        samples.fail(None, f"{everything.size} configurations: expected {MOST_CONFIGURATIONS} at most")
+        samples.fail(
+            None,
+            f"the levels make {everything.size:,} configurations: expected {MOST_CONFIGURATIONS:,} at most",
+        )
     without: Any = samples.values.get("without", [])
     if not isinstance(without, list) or not all(isinstance(each, dict) for each in without):
         samples.fail(

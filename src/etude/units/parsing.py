@@ -85,6 +85,7 @@ MOST_BYTES = 2**63 - 1
 _NUMBER = r"[+-]?(?:[0-9]+(?:_[0-9]+)*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*(\S(?:.*\S)?)?\s*", re.DOTALL)
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_WHOLE = re.compile(r"\s*[+-]?[0-9]+(?:_[0-9]+)*\s*")
 _PARTS = re.compile(r"([0-9]*)\.?([0-9]*)(?:e([+-]?[0-9]+))?")
 _CLOCK = re.compile(r"\s*(?:([0-9]{1,4})-)?([0-9]{1,4}):([0-5][0-9]):([0-5][0-9])\s*")
 _PREFIXED_SIZE = re.compile(r"([kmgt])(i?)(b?)", re.IGNORECASE)
@@ -185,6 +186,11 @@ def quantity(text: str) -> tuple[float, str | None] | None:
     unit = Unit("") if name is None else _LETTERS.get(name) or unit_of(name) or _rate_unit(name)
     found = math.inf if unit is None else unit.of(value)
     return (found, unit.base or None) if unit is not None and math.isfinite(found) else None
+
+
+def whole_in(text: str) -> int | None:
+    """The whole number in a text, without a unit; None for anything else, also for digits that are not ASCII."""
+    return int(text) if len(text) < _MOST_TEXT and _WHOLE.fullmatch(text) else None
 
 
 def number_in(text: str) -> float | None:

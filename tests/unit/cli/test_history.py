@@ -212,6 +212,9 @@ def test_several_comparisons_are_counted_by_their_intervals_together(
         (["v1", "v9"], 3, "'v9': "),
         (["v1", "branch:x"], 2, "'branch:x': "),
         (["v1", "v2", "--metric", "user"], 3, "no user"),
+        (["v1", "v2", "--test", "nosuch"], 3, "no test 'nosuch'; there are sort"),
+        (["v1", "v2", "--test", "nosuch", "--metric", "all"], 3, "no test 'nosuch'; there are sort"),
+        (["v1", "v2", "--test", "sort", "--metric", "user"], 3, "no test 'sort' with user"),
     ],
 )
 def test_a_side_that_is_not_there_is_one_line(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from etude.cli import parser
 from etude.cli.verb_parsers import verb_parser
+from etude.cli.verbs import VERBS
 from support.places import DOCS
 
 KINDS: list[Callable[[str], object]] = [
@@ -50,6 +53,29 @@ KINDS: list[Callable[[str], object]] = [
 )
 def test_what_is_meant(kind: Callable[[str], object], text: str, value: object) -> None:
     assert kind(text) == value
+
+
+ARABIC = ["٣", "1٣", "٣,٣", "٣x٣", "٣pt", "٣:٣٠"]
+"""Digits that int(), float() and \\d take, and nobody means in an option."""
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_option_takes_other_digits_than_those_of_ascii(verb: str) -> None:
+    kinds = {action.type for action in verb_parser(verb)._actions if callable(action.type)}
+    for kind, text in itertools.product(kinds, ARABIC):
+        with contextlib.suppress(argparse.ArgumentTypeError):
+            assert isinstance(kind(text), str | Path), (kind, text)
+
+
+@pytest.mark.parametrize(
+    "text", ["--trials ٣", "--runs ٣", "--warmup ٣", "--workers ٣", "--seed ٣", "--inner ٣"]
+)
+def test_an_option_with_other_digits_is_named(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        verb_parser("bench").parse_args(["true", *text.split()])
+    said = capsys.readouterr().err
+    assert text.split()[0] in said
+    assert "'٣': expected" in said
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from etude.errors import InputError
+from etude.errors import InputError, UsageError
 from etude.export import export_to
-from etude.export.document import Run
+from etude.export.document import Document, Figures, Point, Run, require_one_run
 from etude.export.gather import document_of, gather
 from etude.store.entry import Entry, Machine
 from support.builders import measurement, results_directory
@@ -97,3 +97,38 @@ def test_entries_of_a_store_are_points_of_runs_with_their_commits() -> None:
     assert document.runs[0].measured == began
     with pytest.raises(InputError, match="no entry"):
         document_of([])
+
+
+def test_points_that_a_file_would_give_one_name_are_told_apart_with_an_option_that_chooses_one() -> None:
+    figures = Figures(2, 1.5, None, None, 1.5, 1.0, 2.0, 0.7)
+
+    def point(run: Run, test: str = "a b", metric: str = "x", value: float = 1.0) -> Point:
+        return Point(run, test, metric, "s", "cost", (value, 2.0), figures)
+
+    first = point(Run("r", commit="1"))
+    for other, advice in (
+        (point(Run("r", commit="2")), "choose one with --commit"),
+        (point(Run("s", commit="1")), "export one result at a time"),
+        (point(first.run, test="a  b"), "choose one with --test"),
+        (point(first.run, metric="x "), "choose one with --metric"),
+        (first, "name each result once"),
+        (point(first.run, value=3.0), "names that differ"),
+    ):
+        with pytest.raises(UsageError, match=advice):
+            require_one_run(Document((first, other), "x"), "Bencher")
+    for other, advice in (
+        (point(first.run, test="a  b"), "choose one with --test"),
+        (first, "name each result once"),
+    ):
+        with pytest.raises(UsageError, match=advice):
+            export_to("otava", Document((first, other), "x"))
+
+
+def test_measures_that_bencher_would_give_one_name_are_left_out_but_the_first() -> None:
+    run, figures = Run("r"), Figures(2, 1.5, None, None, 1.5, 1.0, 2.0, 0.7)
+    points = tuple(
+        Point(run, "a", metric, unit, "cost", (1.0, 2.0), figures)
+        for metric, unit in (("x", "s"), ("x (s)", "1"))
+    )
+    found = export_to("bencher", Document(points, "x"))
+    assert [(each.test, each.metric) for each in found.left_out] == [("a", "x (s)")]

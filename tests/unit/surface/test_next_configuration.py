@@ -18,6 +18,7 @@ from etude.surface.next_configuration import (
     Rules,
     Visit,
     Wait,
+    contradiction,
     decide,
     fit_surrogate,
     predict_configurations,
@@ -207,3 +208,16 @@ def test_a_cell_that_its_neighbours_contradict_is_measured_again_and_then_believ
     assert isinstance(decide(SPACE, Rules(count=14), samples, [wrong]), Wait)
     samples.append(forecast_of(sample(wrong, peak(wrong)), visit))
     assert isinstance(decide(SPACE, Rules(count=14), samples), MapComplete)
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "refused"), [(400, 50_000, False), (401, 50_000, True), (9000, 9000, True)]
+)
+def test_a_design_that_takes_minutes_to_plan_is_refused_with_the_largest(
+    count: int, size: int, refused: bool
+) -> None:
+    found = contradiction(Rules("d-optimal", count), size)
+    assert (found is not None) == refused
+    if found is not None:
+        assert found[0] == "count"
+        assert f"{size:,} configurations has {20_000_000 // size:,} at most" in found[1]

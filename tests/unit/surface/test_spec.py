@@ -134,7 +134,7 @@ BAD = {
     "no unit": (COMMAND + "[budget]\ncell = 7\n", 11, "unit"),
     "too many": (
         '[response]\npeak = "a"\n'
-        + "".join(f"[factor.f{n}]\nlevels = {list(range(50))}\n" for n in range(3)), 1, "125000 100000",
+        + "".join(f"[factor.f{n}]\nlevels = {list(range(50))}\n" for n in range(3)), 1, "125,000 100,000",
     ),
     "no TOML": ("[response\n", 1, "TOML"),
 }  # fmt: skip

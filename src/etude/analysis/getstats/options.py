@@ -11,6 +11,7 @@ from etude.analysis.transforms import TRANSFORMS, Transform, checked, usage_line
 from etude.errors import UsageError
 from etude.osutil.trust import open_user_file
 from etude.stats.columns import metric_name
+from etude.units.parsing import number_in
 
 JUDGED = ("elapsed", "user", "system")
 """Default columns of a predicate: measured ones, not derived ones."""
@@ -262,10 +263,7 @@ def _columns(text: str) -> tuple[str, ...]:
 
 
 def _confidence(text: str) -> float:
-    try:
-        percent = float(text)
-    except ValueError:
-        percent = 0.0
+    percent = number_in(text) or 0.0
     if not 1.0 < percent < 100.0:
         raise UsageError(f"--confidence {text}: expected percent between 1 and 100, such as 95")
     return percent / 100.0

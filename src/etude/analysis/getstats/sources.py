@@ -18,6 +18,7 @@ from etude.results.columns import SIGNALLED, Columns
 from etude.results.delimited import Table
 from etude.results.model import FIRST_RUN, METRICS, signal_name
 from etude.results.reader import repeated_note
+from etude.results.regular import open_regular
 from etude.results.res import parse_blocks
 from etude.results.results import names_of
 from etude.results.series import Series, no_trials
@@ -59,7 +60,7 @@ def is_plain_table(path: str) -> bool:
 
 def _has_blocks(file: Path) -> bool:
     try:
-        with open(file, "rb") as opened:
+        with open_regular(file) as opened:
             head = opened.read(4096).decode("utf-8", "replace")
     except (OSError, ValueError):
         return False  # the reader reports it

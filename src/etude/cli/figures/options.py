@@ -8,6 +8,7 @@ from functools import partial
 from etude.cli import parser as kinds
 from etude.cli.shared_options import font_size, key_place, number, picture_size
 from etude.figures import KINDS
+from etude.units.parsing import whole_in
 
 PLOT = """\
 Figures of stored results, for papers: bars, lines, ratios, p-values, distributions, and trials over time.
@@ -143,15 +144,17 @@ def _plot_kind(text: str) -> str:
 
 
 def _plot_count(text: str) -> int:
-    if not text.isdecimal() or not 2 <= int(text) <= 10**6:
+    found = whole_in(text)
+    if found is None or not 2 <= found <= 10**6:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a number of trials from 2")
-    return int(text)
+    return found
 
 
 def _plot_trial(text: str) -> int:
-    if not text.isdecimal() or len(text) > 9:
+    found = whole_in(text)
+    if found is None or not 0 <= found < 10**9:
         raise argparse.ArgumentTypeError(f"{text!r}: expected the number of a trial")
-    return int(text)
+    return found
 
 
 PROFILE = """\
@@ -202,6 +205,7 @@ def profile_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _profile_many(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
+    found = whole_in(text)
+    if found is None or found < 1:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1 on")
-    return int(text)
+    return found

@@ -28,7 +28,7 @@ OUTPUTS = {
     "pipe": "type --check-output each, by which programs write to a pipe in each trial",
     "inherit": "type --show-output",
 }
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
 def add_sweeps(group: argparse._ArgumentGroup) -> None:

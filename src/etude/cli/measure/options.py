@@ -98,12 +98,12 @@ def _bench_enough(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "-w",
         "--warmup",
-        type=int,
+        type=kinds.whole,
         default=1,
         metavar="N",
         help="N warm-up runs of each before its first trial: recorded, and excluded (default 1)",
     )
-    add_count = partial(group.add_argument, type=int, metavar="N")
+    add_count = partial(group.add_argument, type=kinds.whole, metavar="N")
     add_count("-r", "--trials", "--runs", help="exactly N trials of each")
     add_count("-m", "--min-trials", "--min-runs", help="at least N trials (default 10)")
     add_count(
@@ -141,7 +141,13 @@ def _bench_how(group: argparse._ArgumentGroup) -> None:
         help="blocks: one trial of each per block, in random order (default); in-turn: one test after the "
         "other, not compared; duet: all at once on separate CPUs, a ratio under contention",
     )
-    add("--workers", type=int, default=1, metavar="N", help="start N copies at once, released together")
+    add(
+        "--workers",
+        type=kinds.whole,
+        default=1,
+        metavar="N",
+        help="start N copies at once, released together",
+    )
     add(
         "--cpu",
         type=kinds.cpus,
@@ -205,7 +211,7 @@ def _bench_how(group: argparse._ArgumentGroup) -> None:
         default="auto",
         help="perf events: auto: if the machine has hardware events (default); on: also with software events only",
     )
-    add("--seed", type=int, metavar="N", help="seed of the random order (default: random, recorded)")
+    add("--seed", type=kinds.whole, metavar="N", help="seed of the random order (default: random, recorded)")
     kinds.add_monitor(group.add_argument)
     kinds.add_mask(group.add_argument)
 
@@ -302,7 +308,7 @@ def run_options(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--seed",
-        type=int,
+        type=kinds.whole,
         metavar="N",
         help="seed of the random order of INTERLEAVE (default: random, recorded)",
     )
@@ -360,7 +366,13 @@ def io_sweep_options(parser: argparse.ArgumentParser) -> None:
         help="build of the benchmark to run (default io-static)",
     )
     add("--no-storage", action="store_true", help="do not measure the storage device by O_DIRECT")
-    add("--refine", type=int, default=0, metavar="N", help="add up to N sizes where the curve bends most")
+    add(
+        "--refine",
+        type=kinds.whole,
+        default=0,
+        metavar="N",
+        help="add up to N sizes where the curve bends most",
+    )
     add_output(add, "DIR", "results directory (default etude-results/NAME-UTCTIME)")
     add("--resume", metavar="DIR", help="resume an interrupted sweep; takes only --format and --json")
     add_figures(parser)

@@ -14,6 +14,7 @@ from etude.present.terminal import show
 from etude.present.to_json import print_json
 from etude.store.database import open_store
 from etude.store.entry import Selector
+from etude.store.queries import unknown_test
 
 
 def run(options: argparse.Namespace) -> int:
@@ -31,6 +32,8 @@ def _compare(options: argparse.Namespace) -> int:
     metric = None if options.metric == "all" else options.metric
     with open_store(options.store) as store:
         stored = store.entries(Selector(test=options.test, metric=metric))
+        if not stored and options.test is not None and options.test not in (tests := store.tests()):
+            raise unknown_test(store.where, options.test, tests)
         if not stored:
             what = f" test {options.test!r} with" if options.test else ""
             raise InputError(f"{store.where}: has no{what} {options.metric}; name another metric, or all")

@@ -42,6 +42,7 @@ from etude.present.terminal import Terminal, show
 from etude.present.to_json import print_json
 from etude.stats.ratio import Ratio
 from etude.store.database import Store, open_store
+from etude.store.queries import unknown_test
 
 
 def run(options: argparse.Namespace) -> int:
@@ -93,7 +94,7 @@ def run_mark(options: argparse.Namespace) -> int:
     with open_store(options.store) as store:
         metrics = store.metrics(options.test)
         if not metrics:
-            raise InputError(f"{store.where}: has no test {options.test!r}; etude store tests names them")
+            raise unknown_test(store.where, options.test, store.tests())
         if options.metric is not None and options.metric not in metrics:
             raise InputError(f"{options.test}: has no metric {options.metric!r}; it has {', '.join(metrics)}")
         mark = store.mark(options.test, options.metric, options.commit, options.why)

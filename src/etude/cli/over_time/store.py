@@ -57,7 +57,7 @@ def _print(text: str) -> None:
 
 
 def _forget(store: Store, numbers: Sequence[str]) -> None:
-    wrong = [number for number in numbers if not number.isdecimal()]
+    wrong = [number for number in numbers if not (number.isascii() and number.isdecimal())]
     if wrong or not numbers:
         what = repr(wrong[0]) if wrong else "nothing"
         raise UsageError(

@@ -21,7 +21,7 @@ from etude.errors import UsageError
 from etude.experiment.remote_engine import require_local_engine
 from etude.machine.remote.hosts import Entry, read_hosts
 from etude.patterns import PatternError, compile_pattern
-from etude.peak import LONGEST_BUDGET_S, LONGEST_S, MOST_LOAD, MOST_PIECES
+from etude.peak import LONGEST_BUDGET_S, LONGEST_S, MOST_CORES, MOST_LOAD, MOST_OUTSTANDING, MOST_PIECES
 from etude.peak.bottleneck import Generator
 from etude.peak.harnesses.command import BRACES, CommandBench, Commands, has_run_length
 from etude.peak.harnesses.load_hosts import LoadHosts
@@ -39,7 +39,7 @@ from etude.peak.harnesses.readers import (
 )
 from etude.peak.search import Bench
 from etude.peak.task import Criterion, Goal, Task
-from etude.toml_config import Section, document, parsed
+from etude.toml_config import Section, document, finite, parsed
 from etude.units.parsing import ONE, PER_SECOND, TIME, Unit
 
 SECTIONS = ("name", "goal", "load", "promise", "commands", "reader", "generator", "factors")
@@ -186,6 +186,8 @@ def _factor(section: Section, name: str) -> str:
         section.fail(
             name, f"{section.named(name)} is {value!r}: expected its usual value, a text or a number"
         )
+    if isinstance(value, float) and not finite(value):
+        section.fail(name, f"{section.named(name)} is {value!r}: expected a finite number, or a text")
     return section.text_at(name) if isinstance(value, str) else str(value)
 
 
@@ -371,8 +373,8 @@ def _judged(whole: Section, given: Commands) -> None:
 def _generator(section: Section, spins: bool) -> Generator:
     section.only(("cores", "outstanding", "spins", "serves", "hosts"))
     return Generator(
-        section.number("cores", 1.0) or 1.0,
-        section.number("outstanding"),
+        section.number("cores", 1.0, most=MOST_CORES) or 1.0,
+        section.whole("outstanding", least=1, most=MOST_OUTSTANDING),
         section.flag("spins", spins),
         section.flag("serves"),
     )

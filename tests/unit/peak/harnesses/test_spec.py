@@ -107,6 +107,15 @@ WRONG = [
     ('kind = "windows"', 'kind = "pgbench"', 22, "load {log}"),
     ('kind = "windows"', 'kind = "json"\nvalues.mean = {at = "$.m"}', 27, "printed"),
     ("disks = 4", "load = 4", 32, "'load'"),
+    ("disks = 4", "disks = nan", 32, "disks nan finite"),
+    ("disks = 4", "disks = -inf", 32, "disks -inf finite"),
+    ("outstanding = 8", "outstanding = 1.5", 29, "outstanding 1.5 whole 1 1000000000"),
+    ("outstanding = 8", "outstanding = 1e12", 29, "outstanding 1000000000000.0 whole"),
+    ("outstanding = 8", "outstanding = nan", 29, "outstanding nan whole"),
+    ("outstanding = 8", "cores = 1e9", 29, "cores 1e+09 65536"),
+    ("outstanding = 8", "cores = inf", 29, "cores inf finite"),
+    ("seed = 7", "seed = 1.5", 12, "seed 1.5 whole"),
+    ("highest = 400", "highest = nan", 10, "highest nan finite"),
     ("[promise]", "[promise", 14, "TOML"),
     ("lowest = 20", 'unit = "clients"\nlowest = 0.5', 10, "lowest 0.5 whole 1"),
     ("highest = 400", 'unit = "clients"\nhighest = 400.5', 11, "highest 400.5 whole 1"),
@@ -157,6 +166,13 @@ def test_a_mistake_is_one_line_with_its_place(
     assert message.startswith(f"{path}:{line}: "), message
     assert [word for word in said.split() if word not in message.removeprefix(str(path))] == []
     assert "\n" not in message
+
+
+def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path: Path) -> None:
+    marked = read_harness(written(tmp_path, f"\ufeff{TEXT}"))
+    assert (marked.name, marked.text) == ("toy", TEXT)
+    with pytest.raises(InputError, match=r"toy\.toml:1: nmae"):
+        read_harness(written(tmp_path, "\ufeff" + TEXT.replace("name", "nmae", 1)))
 
 
 def test_a_goal_of_times_needs_windows_with_times(tmp_path: Path) -> None:
