@@ -1,6 +1,6 @@
 """Étude's own results as arrays: the engine parses the lines on all cores, and its output is mapped in place.
 
-docs/reference/formats.md, "Columns", specifies the output.
+docs/reference/formats.md, "Columns", describes the container, engine/core/columns/src/file.rs its index.
 """
 
 from __future__ import annotations
