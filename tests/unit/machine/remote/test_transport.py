@@ -47,7 +47,7 @@ def test_a_command_that_fails_or_hangs_is_an_error_with_the_machines_name() -> N
     assert run(local, local.command("cat"), given=b"a", within_s=10) == b"a"
     with pytest.raises(MachineRefuses, match=r"^this machine: wrong$"):
         run(local, local.command("echo wrong >&2; exit 1"), within_s=10)
-    with pytest.raises(MachineRefuses, match=r"^this machine: /bin/sh took longer than 0\.05 s"):
+    with pytest.raises(MachineRefuses, match="/bin/sh took longer"):
         run(local, local.command("sleep 10"), within_s=0.05)
 
 
