@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ html_title = f"Étude {version}"
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
+html_search_scorer = "site/scorer.js"
 html_static_path = ["site/static"]
 html_css_files = ["etude.css"]
 autodoc_typehints = "signature"
@@ -58,9 +60,19 @@ def without_outer_links(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = LINK.sub(named, text)
 
 
+ENTRIES = tomllib.loads((DOCS / "site" / "index_entries.toml").read_text(encoding="utf-8"))
+
+
+def with_index_entries(app: Sphinx, page: str, source: list[str]) -> None:
+    """Puts a page's entries of the index at its beginning."""
+    if entries := ENTRIES.get(page):
+        source[0] = f"```{{index}} {', '.join(f'! {entry}' for entry in entries)}\n```\n\n{source[0]}"
+
+
 def setup(app: Sphinx) -> None:
     """Adds what the pages need."""
     app.connect("source-read", without_outer_links)
+    app.connect("source-read", with_index_entries)
     for name in LANGUAGES:
         app.add_lexer(name, TextLexer)
     write_command_pages(ROOT / "docs" / "reference" / "commands")
