@@ -153,7 +153,9 @@ def test_pages_have_the_words_of_the_field(page: Path) -> None:
 
 MAPS = (
     "howto/surfaces.md",
-    "howto/workbench.md",
+    "howto/peak.md",
+    "reference/harness.md",
+    "explanation/peak-search.md",
     "reference/scaling.md",
     "howto/pool.md",
     "tutorials/surface.md",

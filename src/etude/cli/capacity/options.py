@@ -14,7 +14,7 @@ PEAK = """\
 Find the maximum sustainable load of a server (its peak rate), with a stated confidence, in the least benchmarking time.
 
 --url names a server of HTTP, --run a load command, each with limits such as --p99 100ms. HARNESS is a file that defines
-more: how the system is started, offered load, read and stopped, and what is too much (docs/howto/workbench.md); or
+more: how the system is started, offered load, read and stopped, and what is too much (docs/reference/harness.md); or
 MODULE:NAME of one in Python. Each trial is on disk before the next begins: the same command with the same -o
 resumes it. Results directories in place of HARNESS are shown again, and drawn together with --figures. The
 exit status is 0 if the target is met, else 1.

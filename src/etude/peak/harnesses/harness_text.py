@@ -32,7 +32,7 @@ OUTSTANDING = 1000
 """Maximum outstanding requests of `etude load`."""
 PIECES = 5
 """Runs per trial of a command that prints one summary: a search then takes 1.4 times the benchmarking time of one with
-a load command that reports while it runs, and 2.3 times with one run per trial (docs/howto/workbench.md)."""
+a load command that reports while it runs, and 1.8 times with one run per trial (docs/reference/harness.md)."""
 KINDS = ("windows", *TOOLS)
 UNITS = (*TIME, PRINTED, *filter(None, COUNTS))
 
@@ -92,7 +92,7 @@ def read_value(text: str) -> Value | str:
 
 
 def harness_text(options: HarnessOptions) -> str:
-    """Harness file in TOML (docs/howto/workbench.md). Raises UsageError if the options do not make a harness."""
+    """Harness file in TOML (docs/reference/harness.md). Raises UsageError if the options do not make a harness."""
     url = http_url(options.url) if options.url is not None else None
     errors = 0.01 if options.errors is None and options.url is not None else options.errors
     goal = {name: f"{1000 * limit:.12g} ms" for name, limit in options.limits_s.items()}

@@ -1,6 +1,6 @@
 """A harness in a TOML file: the goal, the commands that make a trial, and the reader of their output.
 
-docs/howto/workbench.md describes the file. Each error is one line: FILE:LINE: the problem, and what was expected.
+docs/reference/harness.md describes the file. Each error is one line: FILE:LINE: the problem, and what was expected.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def _unit(task: Task) -> tuple[float, str, float]:
 
 
 def calibration_document(found: Calibration) -> dict[str, Any]:
-    """A calibration as JSON-able data (docs/howto/workbench.md)."""
+    """A calibration as JSON-able data (docs/reference/formats.md)."""
 
     return {
         "peak": found.peak,

@@ -298,7 +298,7 @@ def _truth(sought: SearchSpec) -> float | None:
 
 
 def search_document(search: Search) -> dict[str, Any]:
-    """A search as JSON-able data (docs/howto/workbench.md)."""
+    """A search as JSON-able data (docs/reference/formats.md)."""
     task, trials, answer = search.task, search.trials, search.answer
     calibration = calibration_of(search)
     return {

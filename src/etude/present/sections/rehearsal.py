@@ -36,7 +36,7 @@ def rehearsal_blocks(found: Rehearsal, place: Place) -> Iterator[Block]:
         f"where a trial costs {duration(place.fixed_cost_s)} besides its run."
     )
     yield Sentence(
-        "Note: simulated servers have only the shapes and the noise of their models (docs/howto/workbench.md).",
+        "Note: simulated servers have only the shapes and the noise of their models (docs/howto/peak.md).",
         "aside",
     )
 
@@ -58,7 +58,7 @@ def _share(share: Share) -> str:
 
 
 def rehearsal_document(found: Rehearsal, policy: str, place: Place) -> dict[str, Any]:
-    """A rehearsal as JSON-able data (docs/howto/workbench.md). `policy`: its name."""
+    """A rehearsal as JSON-able data (docs/reference/formats.md). `policy`: its name."""
 
     def outcome(each: Rehearsal) -> dict[str, Any]:
         right = _right(each)
