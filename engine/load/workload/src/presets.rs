@@ -36,15 +36,13 @@ pub(crate) fn preset(name: &str) -> Option<Workload> {
     Some(workload)
 }
 
-/// Knob, value as plain text and source of what a preset sets.
+/// Knob and value, as TOML, of what a preset sets.
 #[cfg(test)]
-pub(crate) fn shown(workload: &Workload) -> Vec<(&'static str, String, String)> {
+pub(crate) fn shown(workload: &Workload) -> Vec<(&'static str, String)> {
     let ours = |knob: &&crate::knobs::Knob| {
         workload.sources.get(knob.name).is_some_and(|from| from != "ours: the default")
     };
-    let row = |knob: &crate::knobs::Knob| {
-        (knob.name, (knob.toml)(workload).replace('"', ""), workload.sources[knob.name].clone())
-    };
+    let row = |knob: &crate::knobs::Knob| (knob.name, (knob.toml)(workload));
     KNOBS.iter().filter(ours).map(row).collect()
 }
 
@@ -65,11 +63,10 @@ fn the_tables_of_the_documentation() {
         );
     }
     for name in NAMES {
-        println!("\n### {name}\n\n| knob | value | source |\n| --- | --- | --- |");
+        println!("\n### {name}\n\n```toml");
         let preset = preset(name).unwrap();
-        shown(&preset)
-            .into_iter()
-            .for_each(|(knob, value, source)| println!("| `{knob}` | `{value}` | {source} |"));
+        shown(&preset).into_iter().for_each(|(knob, value)| println!("{knob} = {value}"));
+        println!("```");
     }
 }
 

@@ -162,7 +162,7 @@ pub fn seeds(scratch: &Path) -> Seeds {
 
 /// The scripts of docs/howto/scripts.md.
 fn documented() -> Vec<Vec<u8>> {
-    let page = include_str!("../../../../../docs/scripts.md");
+    let page = include_str!("../../../../../docs/howto/scripts.md");
     let blocks = page.split("```script\n").skip(1);
     let text = |block: &str| block.split("```").next().expect("it has a beginning").as_bytes().to_vec();
     blocks.map(text).collect()
