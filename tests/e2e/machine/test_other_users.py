@@ -1,5 +1,4 @@
-"""What another user of the machine tries against root's Étude: every row of docs/explanation/security.md, "What was
-tried"."""
+"""What another user of the machine tries against root's Étude (docs/explanation/security.md, "What was tried")."""
 
 from __future__ import annotations
 

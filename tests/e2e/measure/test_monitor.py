@@ -296,7 +296,7 @@ def test_a_bundle_has_the_readings(tmp_path: Path) -> None:
 
 
 def test_the_page_runs_as_it_is_printed(tmp_path: Path) -> None:
-    page = (DOCS / "howto" / "monitor-reading.md").read_text()
+    page = (DOCS / "howto" / "monitor.md").read_text()
     environment = os.environ | {"PATH": f"{Path(ETUDE).parent}:{os.environ['PATH']}"}
     commands = [["sh", "-c", line[2:]] for line in page.splitlines() if line.startswith("$ ")]
     commands += [
