@@ -140,7 +140,7 @@ def old_words(text: str) -> list[str]:
 
 PAGES = [
     *ROOT.glob("docs/*.md"),
-    *ROOT.glob("docs/tutorials/*.md"),
+    *(page for page in ROOT.glob("docs/*/*.md") if page.parent.name != "decisions"),
     *ROOT.glob("docs/man/*.1"),
     ROOT / "README.md",
 ]
