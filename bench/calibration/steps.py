@@ -286,7 +286,9 @@ if __name__ == "__main__":
     parser.add_argument(
         "histories", type=int, nargs="?", help=f"of a case (default {HISTORIES}; of --alarms 1000)"
     )
-    parser.add_argument("--alarms", action="store_true", help="the table of docs/howto/history.md")
+    parser.add_argument(
+        "--alarms", action="store_true", help="the table that docs/howto/history.md has a part of"
+    )
     given = parser.parse_args()
     if given.alarms:
         alarms(given.histories or 1000)

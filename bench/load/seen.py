@@ -1,5 +1,5 @@
 """Each preset of `etude load`, as a server of NFS saw it, beside what the preset says: the table of
-docs/internals/load-seen.md.
+docs/internals/measurements.md.
 
 python bench/load/seen.py [--directory] [--operations N] [--rate R] [PRESET …]
 

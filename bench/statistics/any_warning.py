@@ -2,7 +2,7 @@
 
     python bench/statistics/any_warning.py [--replications N] [--seed N]
 
-prints the tables of docs/reference/warnings.md; run.py has them, too.
+prints the tables of which docs/reference/warnings.md has a part; run.py has them, too.
 """
 
 from __future__ import annotations
