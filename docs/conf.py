@@ -19,11 +19,11 @@ sys.path.insert(0, str(DOCS / "site"))
 
 from command_pages import write_command_pages  # noqa: E402
 
+from etude.version import __version__  # noqa: E402
+
 project = "Étude"
 author = "the Étude team"
-_version = re.search(r'"(.+)"', (ROOT / "src/etude/version.py").read_text(encoding="utf-8"))
-assert _version is not None
-version = release = _version.group(1)
+version = release = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["man", "README.md", "site"]
