@@ -23,8 +23,8 @@ MOST_TRIALS = 3
 
 
 def heading(example: re.Match[str]) -> str:
-    """The last heading above an example."""
-    return HEADING.findall(TEXT[: example.start()])[-1]
+    """The last heading above an example; none for the first."""
+    return ["", *HEADING.findall(TEXT[: example.start()])][-1]
 
 
 def write(example: re.Match[str], directory: Path) -> Path:
@@ -57,26 +57,26 @@ def test_an_example_runs_and_prints_what_it_says(example: re.Match[str], tmp_pat
         assert len(trials - {0}) <= MOST_TRIALS
 
 
-def test_every_directive_has_an_example_of_its_own(tmp_path: Path) -> None:
+def test_every_directive_has_an_example_in_its_section(tmp_path: Path) -> None:
     shown: dict[str, set[str]] = {}
     for example in EXAMPLES:
         words = re.findall(r"^\s*([A-Z]+)", example["text"], re.MULTILINE)
-        shown.setdefault(heading(example).split()[0], set()).update(words)
+        for named in re.findall(r"\b[A-Z]+\b", heading(example)):
+            shown.setdefault(named, set()).update(words)
     used = {i.op for example in EXAMPLES for i in parse_script(write(example, tmp_path)).instructions}
     assert used >= set(Op) - INTERNAL
     for word in set(DIRECTIVES) - {"ELSE", "ELSEIF", "ELSIF", "FI", "DONE"}:
-        assert word in shown.get(word, ()), f"{word}: no section of its own, or no example in it"
+        assert word in shown.get(word, ()), f"{word}: no section with its name, or no example in it"
 
 
 def test_links_within_the_document_lead_to_its_headings() -> None:
     anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in HEADING.findall(TEXT)}
     links = re.findall(r"\]\(#([^)]+)\)", TEXT)
     assert set(links) <= anchors
-    assert len(links) > 40
+    assert len(links) > 30
 
 
-def test_the_error_and_the_figure_are_printed_as_they_are() -> None:
+def test_the_error_is_printed_as_it_is() -> None:
     with pytest.raises(ScriptError) as error:
         parse_text("ECHO\nFOR I=3 TO 1\nDONE", "a.ap")
     assert f"```\netude: {error.value}\n{error.value.detail}\n```\n" in TEXT
-    assert f"```\n{(ROOT / 'examples' / 'postmark' / 'figure1.ap').read_text()}```\n" in TEXT
