@@ -32,7 +32,7 @@ def test_the_code_has_the_factors_that_the_calibration_states(name, factors, tex
 
 
 def test_the_tables_of_the_page_are_parts_of_those_that_were_simulated():
-    assert len(tables(PAGE)) >= 10
+    assert len(tables(PAGE)) >= 8
     assert unrecorded(PAGE, RESULTS) == []
 
 

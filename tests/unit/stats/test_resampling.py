@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from etude.stats import resampling
 from etude.stats.resampling import (
     Histograms,
     bootstrap_ratio,
@@ -129,5 +130,5 @@ def test_many_classes_are_resampled_in_parts_with_the_same_result(monkeypatch):
     rng = np.random.default_rng(12)
     trials = Histograms(np.arange(1.0, 41.0), rng.poisson(5.0, (8, 40)))
     whole = merged_percentile(trials, 0.9)
-    monkeypatch.setattr("etude.stats.resampling.MOST_AT_ONCE", 100)
+    monkeypatch.setattr(resampling, "MOST_AT_ONCE", 100)
     assert merged_percentile(trials, 0.9) == whole

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from etude.surface import next_configuration
 from etude.surface.factors import Configuration, Factor, Space
 from etude.surface.next_configuration import (
     LEAST_SPREAD,
@@ -378,7 +379,7 @@ def test_of_many_samples_the_last_few_only_count_as_measured(monkeypatch: pytest
     ]  # fmt: skip
     assert [learned_at(n, 511) for n in (0, 3, 9, 31, 100, 300, 9999)] == [0, 3, 8, 28, 96, 288, 9728]
     assert [learned_at(n, 31) for n in (7, 100, 256)] == [7, 100, 256]
-    monkeypatch.setattr("etude.surface.next_configuration.EACH", 16)
+    monkeypatch.setattr(next_configuration, "EACH", 16)
     space = Space(
         (Factor("a", "linear", tuple(map(float, range(9)))), Factor("b", "log", (1.0, 2.0, 4.0, 8.0, 16.0)))
     )

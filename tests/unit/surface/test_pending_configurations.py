@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from etude.surface import plans
 from etude.surface.factors import Configuration, Factor, Space, distance, farthest_configuration
 from etude.surface.plans import expected_cost, next_sample
 from etude.surface.samples import KnownResponses, Sample
+from etude.surface.surrogates import selection
 from etude.surface.surrogates.process import Data, Gaussian, GpLinearMean, Process
 from etude.surface.surrogates.selection import SelectedSurrogate, subsample
 from support.profiles import examples
@@ -104,7 +106,7 @@ def test_of_cells_that_teach_alike_the_first_is_chosen_whatever_the_order_of_tho
 
 
 def test_more_cells_under_way_than_candidates_are_no_hindrance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("etude.surface.plans.CANDIDATES", 3)
+    monkeypatch.setattr(plans, "CANDIDATES", 3)
     fit, known, begun = fit_of(CELLS[:8]), known_of(CELLS[:8]), []
     while len(begun) < len(CELLS) - 8:
         begun.append(next_sample(GRID, fit, known, None, begun))
@@ -126,7 +128,7 @@ def test_few_of_many_samples_are_the_newest_and_such_as_lie_apart() -> None:
 
 
 def test_a_surrogate_is_fitted_to_few_of_many_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("etude.surface.surrogates.selection.subsample.__defaults__", (20, 5))
+    monkeypatch.setattr(selection.subsample, "__defaults__", (20, 5))
     fit = SelectedSurrogate().fit(GRID, known_of(CELLS))
     assert fit is not None
     assert len(fit.known.cells) == len(fit.left_out.log) == 20
