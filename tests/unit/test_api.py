@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from inspect import isfunction
 from pathlib import Path
+from threading import Barrier
 from xml.etree import ElementTree
 
 import pytest
@@ -13,6 +16,8 @@ import pytest
 import etude
 from etude.errors import InputError, UsageError
 from etude.experiment import run as running
+from etude.experiment.session import new_directory
+from etude.experiment.trial import group_name
 from etude.store.database import open_store
 from support.builders import still_machine
 from support.fakes import World, around
@@ -118,6 +123,21 @@ def test_a_map_is_data_a_table_and_figures(tmp_path: Path) -> None:
         partial(etude.peak, simulate="mm1", policy="nosuch"),
         partial(etude.surface, simulate="DB_TP", plan="full", error=0.1),
         partial(etude.record, [], "t"),
+        partial(etude.peak, simulate="mm1", within=20),
+        partial(etude.peak, simulate="mm1", budget_s=float("nan")),
+        partial(etude.peak, simulate="mm1", seed=2**70),
+        partial(etude.surface, simulate="DB_TP", count=0),
+        partial(etude.surface, simulate="DB_TP", plan="zz"),
+        partial(etude.bench, "a x"),
+        partial(etude.bench, [5]),
+        partial(etude.bench, ["a"], trials=2.5),
+        partial(etude.bench, ["a"], seed=2**64),
+        partial(etude.bench, ["a"], budget_s=float("inf")),
+        partial(etude.bench, ["a"], counters="x"),
+        partial(etude.stats, "nosuch", confidence=95),
+        partial(etude.plot, "nosuch", "nope"),
+        partial(etude.plot, "nosuch", foo=1),
+        partial(etude.plot, "nosuch", size=(-1, 2)),
     ],
 )
 def test_what_does_not_fit_is_an_error_of_usage_and_leaves_nothing(
@@ -147,6 +167,37 @@ def test_results_on_disk_have_a_verdict_and_frames(tmp_path: Path) -> None:
     assert {"metric", "unit", "count", "mean", "low", "high"} <= set(frame.columns)
     assert verdict.results.names() == ("a x", "b y")
     assert verdict.plot()._repr_png_().startswith(b"\x89PNG")
+
+
+def test_results_have_directories_of_their_own_however_fast_they_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = []
+    for _ in range(5):
+        found.append(new_directory(None, "a"))
+        (found[-1] / "experiment.json").touch()
+    assert len(set(found)) == 5
+
+
+def test_experiments_in_threads_have_control_groups_of_their_own() -> None:
+    with ThreadPoolExecutor(2) as threads:
+        barrier = Barrier(2)
+
+        def name(_: int) -> str:
+            barrier.wait()
+            return group_name("a test")
+
+        names = {*threads.map(name, range(2)), group_name("a test")}
+    assert len(names) == 3
+    assert all(name.startswith(f"etude-{os.getpid()}-a-test-") for name in names)
+
+
+def test_metrics_of_a_verdict_are_checked(tmp_path: Path) -> None:
+    etude.bench(["a x", "b y"], directory=tmp_path, seed=1)
+    assert {m.metric for m in etude.stats(tmp_path, metrics="user").tests[0].metrics} == {"user"}
+    with pytest.raises(UsageError):
+        etude.stats(tmp_path, metrics=["user", "nope"])
 
 
 def test_a_store_is_compared_and_has_a_history(tmp_path: Path) -> None:

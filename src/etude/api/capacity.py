@@ -9,8 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import orjson
+
 from etude.api.result import Result, frame_of
-from etude.errors import UsageError
+from etude.codec import decoded, plain
+from etude.errors import InputError, UsageError
 from etude.experiment.session import new_directory
 from etude.figures.data import Figure
 from etude.figures.surface import figures_of
@@ -18,6 +21,7 @@ from etude.peak.policies import policy as policy_of
 from etude.peak.search import search
 from etude.peak.search_store import SearchSpec, open_store
 from etude.peak.sources import of_harness, of_simulation
+from etude.peak.task import Task
 from etude.present.section import Section
 from etude.present.sections.peak import (
     Search,
@@ -148,6 +152,7 @@ def peak(
         "budget_s": budget_s,
     }
     task = replace(source.task, **{name: value for name, value in given.items() if value is not None})
+    _check(Task, task, "peak")
     chosen = policy_of(policy)
     sought = SearchSpec(source.name, task, policy, source.text, dict(factors or {}))
     path = new_directory(None, f"peak-{source.name}") if directory is None else Path(directory)
@@ -157,6 +162,15 @@ def peak(
             answer = search(chosen, kept.task, bench, kept.trials(), kept.keep)
         kept.answered(answer)
         return PeakRate(search_of(kept, answer, source.peak))
+
+
+def _check(kind: type, given: object, function: str) -> None:
+    """Raise UsageError for a value that could not be read back from the results."""
+    try:
+        decoded(kind, orjson.loads(orjson.dumps(plain(given))), "", "")
+    except (InputError, TypeError) as error:  # TypeError: of orjson, for a number beyond 64 bits
+        told = str(error).partition("; was it edited")[0].removeprefix(": ")
+        raise UsageError(f"{function}: {told}") from None
 
 
 @dataclass(frozen=True, repr=False)
@@ -246,6 +260,11 @@ def surface(
         budget = MapBudget(read.resources, read.budget_s if budget_s is None else budget_s, read.cell_s)
     given: dict[str, Any] = {"plan": plan, "count": count, "error": error}
     rules = replace(rules, **{key: value for key, value in given.items() if value is not None})
+    _check(Rules, rules, "surface")
+    if count is not None and count < 1:
+        raise UsageError(f"surface: count {count}: expected 1 or more")
+    if budget_s is not None and not 0 < budget_s < math.inf:
+        raise UsageError(f"surface: budget_s {budget_s}: expected seconds above 0")
     if (wrong := contradiction(rules, space.size)) is not None:
         raise UsageError(f"surface: {' '.join(wrong)}")
     path = new_directory(None, f"surface-{name}") if directory is None else Path(directory)

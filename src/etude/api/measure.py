@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Literal
 
 from etude.analysis.load_subject import Summaries, read_subject
+from etude.analysis.subject import Subject, check_metric, subject_of
 from etude.analysis.verdict import verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.api.result import ShownVerdict, shown_verdict
-from etude.errors import InputError
+from etude.errors import InputError, UsageError
 from etude.experiment.plan import BUDGET_S, Plan, make_plan
 from etude.experiment.run import ignore_events
 from etude.experiment.run import run as run_plan
@@ -58,6 +59,22 @@ def bench(
         UsageError: options that do not fit, before anything is run; CommandFailed: a command failed; MachineRefuses:
         the machine does not allow it. What was measured is on disk.
     """
+    if isinstance(commands, str) or not all(isinstance(each, str | Test) for each in commands):
+        raise UsageError("bench: expected a list of command lines or tests")
+    numbers = {
+        "trials": trials,
+        "min_trials": min_trials,
+        "max_trials": max_trials,
+        "seed": seed,
+        "warmup": warmup,
+    }
+    for option, number in numbers.items():
+        if number is not None and type(number) is not int:
+            raise UsageError(f"bench: {option} {number!r}: expected a whole number")
+    if counters not in ("auto", "on", "off"):
+        raise UsageError(f"bench: counters {counters!r}: expected auto, on or off")
+    if isinstance(masks, str):
+        raise UsageError("bench: masks: expected a list of patterns")
     plan = make_plan(
         commands,
         name=name,
@@ -111,11 +128,17 @@ def stats(
     Raises:
         InputError: it cannot be read, or holds summaries only; UsageError: no such metric.
     """
-    subject = (
-        source if isinstance(source, Results) else read_subject(os.fspath(source), confidence=confidence)
-    )
+    if not 0.0 < confidence < 1.0:
+        raise UsageError(f"stats: confidence {confidence}: expected a fraction between 0 and 1, such as 0.95")
+    metrics = [metrics] if isinstance(metrics, str) else metrics
+    if isinstance(source, Results):
+        subject: Subject | Summaries = subject_of(source)
+    else:
+        subject = read_subject(os.fspath(source), confidence=confidence)
     if isinstance(subject, Summaries):
         raise InputError(f"{source}: holds summaries, of which no verdict is made; expected single values")
+    for metric in metrics or ():
+        check_metric(subject.tests, metric)
     return shown_verdict(verdict(subject, metrics, VerdictOptions(confidence=confidence)))
 
 
@@ -137,11 +160,19 @@ def plot(
     Raises:
         InputError: there is nothing to plot; UsageError: the options do not fit.
     """
-    from etude.analysis.subject import subject_of
+    from etude.figures import KINDS
     from etude.figures.plot import make, usual_kind
     from etude.figures.plot_options import PlotOptions
     from etude.figures.sources import read_samples, samples_of
 
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"plot: kind {kind!r}: expected one of {', '.join(KINDS)}")
+    if unknown := options.keys() - {each.name for each in fields(PlotOptions)}:
+        raise UsageError(f"plot: no option {', '.join(sorted(unknown))}")
+    if not all(number is None or 0 < number < 1000 for number in (*(size or ()), font)):
+        raise UsageError("plot: size and font: expected inches and points above 0")
+    if isinstance(options.get("metrics"), str):
+        options["metrics"] = (options["metrics"],)
     asked = PlotOptions(**options)  # type: ignore[arg-type]
     if isinstance(source, Results):
         samples = samples_of(subject_of(source), str(source.directory))

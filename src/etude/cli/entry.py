@@ -163,5 +163,6 @@ def complain(name: str, line: str, code: int) -> int:
     except (ImportError, OSError):  # no more files may be open
         print(text, file=sys.stderr)
     else:
-        Terminal(sys.stderr).say(text)
+        with suppress(OSError):  # nobody can read it: the exit status tells
+            Terminal(sys.stderr).say(text)
     return code

@@ -119,10 +119,11 @@ def time_to(most_s: float, *, zero: bool = False) -> Callable[[str], float]:
 
 
 def whole(text: str) -> int:
-    """Any whole number."""
+    """A whole number of 64 bits."""
     found = parsing.whole_in(text)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number")
+    if found is None or not -(2**63) <= found < 2**63:
+        below = "" if found is None else " below 2^63"
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number{below}")
     return found
 
 
@@ -150,8 +151,8 @@ def load(text: str) -> float:
 def seed(text: str) -> int:
     """A whole number from 0."""
     found = parsing.whole_in(text)
-    if found is None or "-" in text:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 0")
+    if found is None or "-" in text or found >= 2**63:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 0, below 2^63")
     return found
 
 

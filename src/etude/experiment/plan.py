@@ -328,6 +328,8 @@ def make_plan(
         c if isinstance(c, Test) else make_test(c, name=mask.text(c), shell=shell) for c in commands
     )
     schedule = schedule or BLOCKS
+    if seed is not None and not -(2**63) <= seed < 2**63:
+        raise UsageError(f"--seed {seed}: expected a whole number below 2^63")
     if schedule not in (IN_TURN, BLOCKS, DUET):
         raise UsageError(f"schedule {schedule!r}; expected {IN_TURN}, {BLOCKS} or {DUET}")
     ratio = len(tests) > 1 and schedule != IN_TURN
@@ -375,7 +377,7 @@ def _rule(
         raise UsageError(
             f"--precision {wanted:g}: expected a relative margin of error between 0 and 1, such as 0.02 or 2%"
         )
-    if not budget_s > 0:
+    if not 0 < budget_s < math.inf:
         raise UsageError(f"--time {budget_s:g}: expected seconds above 0")
     if least_s is not None and not 0.0 <= least_s <= budget_s:
         raise UsageError(f"--min-time {least_s:g}: expected seconds from 0 to those of --time, {budget_s:g}")

@@ -308,7 +308,9 @@ def new_directory(directory: str | os.PathLike[str] | None, name: str) -> Path:
         if holds_results(path):
             if directory is not None:
                 raise existing_results(path)
-            path = path.with_name(f"{path.name}-{os.getpid()}")
+            again = itertools.chain(("",), (f"-{number}" for number in itertools.count(2)))
+            names = (f"{path.name}-{os.getpid()}{number}" for number in again)
+            path = next(other for name in names if not (other := path.with_name(name)).exists())
         check_results_for_root(path)
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

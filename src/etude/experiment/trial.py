@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -246,9 +247,12 @@ def _launch(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> Launc
 
 
 def group_name(test: str) -> str:
-    """Name of the test's cgroup: our prefix and process, a readable part and a checksum of the test's name."""
+    """Name of the test's cgroup: our prefix and process, a readable part, a checksum of the test's name, and the thread
+    unless it is the first: two experiments in one process have groups of their own."""
     readable = re.sub(r"[^A-Za-z0-9]+", "-", test)[:60]
-    return f"etude-{os.getpid()}-{readable}-{zlib.crc32(test.encode()):08x}"
+    thread = threading.get_native_id()
+    own = "" if thread == os.getpid() else f"-{thread}"
+    return f"etude-{os.getpid()}-{readable}-{zlib.crc32(test.encode()):08x}{own}"
 
 
 def _worker(test: Test, index: int, cpus: tuple[int, ...] | None, capture: bool) -> Worker:

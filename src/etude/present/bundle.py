@@ -23,9 +23,11 @@ from etude.present.sentences import verdict as verdict_text
 from etude.present.sentences.bundle_readme import Packed, readme
 from etude.results.anonymous import Anonymizer, Identity, identity_of
 from etude.results.bundle import FORMAT, INDEX, VERSION, Member, member_of
-from etude.results.reader import read_experiment
+from etude.results.columns import sources_of
+from etude.results.reader import check_lines, has_ended, read_experiment
 from etude.results.regular import open_regular
 from etude.results.results import machine_member
+from etude.results.trials import ROLES
 from etude.results.writer import directory_name
 from etude.version import __version__
 
@@ -67,6 +69,8 @@ def gather(
         InputError: one holds no results of Étude.
     """
     documents = [read_experiment(directory) for directory in directories]
+    for directory, document in zip(directories, documents, strict=True):
+        _check_whole(directory, document)
     identity = identity_of(documents, os.path.expanduser("~"))
     names_of = Anonymizer(identity).of if anonymous else _same
     sources = [str(directory / "experiment.json") for directory in directories]
@@ -97,6 +101,19 @@ def gather(
     change = _both(mask_of_bundle, names_of)
     members += [_masked(member, change) for member in own]
     return Contents(f"{names[0]}-bundle", tuple(members), time_s, tuple(left_out), identity)
+
+
+def _check_whole(directory: Path, document: Mapping[str, Any]) -> None:
+    """Raise InputError for results that have lost lines since they were complete."""
+    if document.get("plan", {}).get("kind") in ("peak", "surface") or not has_ended(document):
+        return
+    for source in sources_of(directory, document, ROLES):
+        try:
+            with open_regular(source.file) as file:
+                lines = sum(1 for _ in file)
+        except OSError as error:
+            raise InputError(f"{source.file}: cannot be read: {error.strerror}") from None
+        check_lines(source.file, lines, source.test)
 
 
 def _same(text: bytes) -> bytes:

@@ -11,8 +11,8 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from etude import trail
@@ -69,8 +69,16 @@ STYLES = {"plain": None, "strong": "bold", "aside": "dim", "warning": "yellow"}
 class Terminal:
     """A stream that people read, and what it can show."""
 
-    def __init__(self, stream: TextIO | None = None, environment: Mapping[str, str] | None = None) -> None:
-        """Standard output, unless another stream is given."""
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        environment: Mapping[str, str] | None = None,
+        *,
+        progress: bool = False,
+    ) -> None:
+        """Standard output, unless another stream is given. progress: a full disk or device does not end what is shown;
+        only that nobody reads any more does."""
+        self._progress = progress
         self._stream = unescaped(sys.stdout if stream is None else stream)  # what goes there is `shown`
         self._environment = os.environ if environment is None else environment
         self._is_terminal = self._stream.isatty()
@@ -164,13 +172,28 @@ class Terminal:
         """Put this in place of the line that the cursor stands in; nothing where it cannot be moved."""
         if not self.obeys:
             return
-        self._stream.write(f"\r\x1b[K{self.one_line(text)}")
-        self._stream.flush()
+        with self._tolerated():
+            self._stream.write(f"\r\x1b[K{self.one_line(text)}")
+            self._stream.flush()
+
+    def flush(self) -> None:
+        """Pass on what has been written."""
+        with self._tolerated():
+            self._stream.flush()
+
+    @contextmanager
+    def _tolerated(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if not self._progress or isinstance(error, BrokenPipeError):
+                raise
 
     def _write(self, line: str, style: str | None = None) -> None:
         line = line.rstrip()
         if line or not self._after_empty:
-            print(self.styled(line, style), file=self._stream)
+            with self._tolerated():
+                print(self.styled(line, style), file=self._stream)
         self._after_empty = not line
 
 

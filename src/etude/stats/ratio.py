@@ -95,12 +95,15 @@ class Ratio:
     def smallest_found(self, power: float = 0.8) -> float | None:
         """Smallest relative difference that this number of trials detects at this spread with probability `power`.
 
-        None without variation. It does not depend on the observed difference.
+        None without variation, or if chance alone shows one with that probability. It does not depend on the observed
+        difference.
         Source: noncentral t, as in `twosample.smallest_found`, on logarithms.
         """
         if not 0.0 < self.standard_error < math.inf:
             return None
         level = (1.0 - self.confidence) / self.together
+        if power <= level:
+            return None
         found = smallest_found(self.standard_error, self.degrees, level, power)
         return _or_infinity(math.expm1, found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import shlex
 import subprocess
@@ -168,3 +169,19 @@ def test_two_empty_lines_never_follow_each_other() -> None:
         terminal.say()
     assert "\n\n\n" not in screen.getvalue()
     assert screen.getvalue().count("\n\n") == 2
+
+
+def test_progress_that_cannot_be_written_ends_nothing_unless_nobody_reads() -> None:
+    class Full(io.StringIO):
+        error: OSError = OSError(errno.ENOSPC, "no space")
+
+        def write(self, text: str) -> int:
+            raise self.error
+
+    stream = Full()
+    Terminal(stream, progress=True).say("a line")
+    with pytest.raises(OSError):
+        Terminal(stream).say("a line")
+    stream.error = BrokenPipeError()
+    with pytest.raises(BrokenPipeError):
+        Terminal(stream, progress=True).say("a line")

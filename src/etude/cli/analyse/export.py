@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,13 +25,14 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("expected either results or --store PLACE; see etude export --help")
     document = _chosen(_of_store(options) if options.store is not None else _of_files(options), options)
     found = export_to(options.format, document)
-    screen = Terminal(sys.stderr)
-    for line in lost_lines(found.left_out):
-        screen.say(f"Left out: {line}")
     if options.output in (None, "-"):
         write_document(sys.stdout, found.text)
     else:
         write_text(Path(options.output), found.text)
+    screen = Terminal(sys.stderr)
+    with suppress(OSError):  # the document is written
+        for line in lost_lines(found.left_out):
+            screen.say(f"Left out: {line}")
     return 0
 
 

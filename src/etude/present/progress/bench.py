@@ -30,7 +30,7 @@ class Display:
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
         self._clock = clock
-        self._screen = Terminal(stream)
+        self._screen = Terminal(stream, progress=True)
         self._terminal = self._screen.obeys
         self._tests: tuple[NamedTest, ...] = ()
         self._metric = "elapsed"
@@ -79,7 +79,7 @@ class Display:
     def _show(self, event: Event, ledger: Progress) -> None:
         if not self._terminal:
             self._screen.say(self._line(event, ledger))
-            self._stream.flush()
+            self._screen.flush()
             return
         if not any(ledger.kept(test.name) for test in self._tests):
             self._screen.draw(self._doing(event))
@@ -158,7 +158,7 @@ class ScriptDisplay:
         self, stream: TextIO, clock: Callable[[], float] = time.monotonic, say: Callable[[str], None] = print
     ) -> None:
         self._stream, self._clock, self._say = stream, clock, say
-        self._screen = Terminal(stream)
+        self._screen = Terminal(stream, progress=True)
         self._terminal = self._screen.obeys
         self._started = clock()
         self._shown_at = self._started
@@ -225,7 +225,7 @@ class ScriptDisplay:
     def _line(self, text: str) -> None:
         self._clear()
         self._screen.say(text)
-        self._stream.flush()
+        self._screen.flush()
 
     def _clear(self) -> None:
         if self._moving:
@@ -267,7 +267,7 @@ class SweepDisplay:
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._screen = Terminal(stream)
+        self._screen = Terminal(stream, progress=True)
         self._every = REDRAW_S if self._screen.obeys else SCRIPT_LINE_EVERY_S
         self._shown_at = self._started = clock()
         self._tests: list[str] = []

@@ -34,7 +34,7 @@ class PeakDisplay:
     def __init__(
         self, stream: TextIO, task: Task, policy: Policy, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._screen = Terminal(stream)
+        self._screen = Terminal(stream, progress=True)
         self._task, self._policy, self._clock = task, policy, clock
         self._trials: list[Trial] = []
         self._shown_at = -1.0
@@ -105,7 +105,7 @@ class SurfaceDisplay:
     """A line a configuration; while one is measured, or several are, the line below says how it stands."""
 
     def __init__(self, stream: TextIO, kept: MapStore) -> None:
-        self._screen = Terminal(stream)
+        self._screen = Terminal(stream, progress=True)
         self._kept = kept
         self._visit: Visit | None = None
         before = kept.samples()
