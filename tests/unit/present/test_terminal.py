@@ -180,7 +180,7 @@ def test_progress_that_cannot_be_written_ends_nothing_unless_nobody_reads() -> N
 
     stream = Full()
     Terminal(stream, progress=True).say("a line")
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match="no space"):
         Terminal(stream).say("a line")
     stream.error = BrokenPipeError()
     with pytest.raises(BrokenPipeError):
