@@ -102,4 +102,9 @@ def __getattr__(name: str) -> Any:
         return import_module("etude.iolab")
     if name not in _PUBLIC:
         raise AttributeError(f"module 'etude' has no attribute {name!r}")
-    return getattr(import_module(_PUBLIC[name]), name)
+    found = getattr(import_module(_PUBLIC[name]), name)
+    if name in ("history", "peak", "stats", "surface"):
+        found.__name__ = (
+            f"etude.{name}"  # by which `import etude.peak.search as x` finds the package's module
+        )
+    return found
