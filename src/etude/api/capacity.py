@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
-from etude.api.result import Result, frame_of
+from etude.api.result import PathText, Result, frame_of
 from etude.codec import decoded, plain
 from etude.errors import InputError, UsageError
 from etude.experiment.session import new_directory
@@ -42,8 +42,6 @@ from etude.surface.surface_result import Estimate, SurfaceResult
 
 if TYPE_CHECKING:
     import polars
-
-PathText = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, repr=False)

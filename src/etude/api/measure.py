@@ -11,7 +11,7 @@ from etude.analysis.load_subject import Summaries, read_subject
 from etude.analysis.subject import Subject, check_metric, subject_of
 from etude.analysis.verdict import verdict
 from etude.analysis.verdict_options import VerdictOptions
-from etude.api.result import ShownVerdict, shown_verdict
+from etude.api.result import PathText, ShownVerdict, shown_verdict
 from etude.errors import InputError, UsageError
 from etude.experiment.plan import BUDGET_S, Plan, make_plan
 from etude.experiment.run import ignore_events
@@ -22,8 +22,6 @@ from etude.figures.style import Style
 from etude.results.reader import load_results
 from etude.results.results import Results
 from etude.script.run import read_script, run_script
-
-PathText = str | os.PathLike[str]
 
 
 def bench(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -26,6 +27,8 @@ from etude.units.formatting import counted
 
 if TYPE_CHECKING:
     import polars
+
+PathText = str | os.PathLike[str]
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]], texts: Collection[str] = ()) -> polars.DataFrame:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from etude.api.result import Result, frame_of
+from etude.api.result import PathText, Result, frame_of
 from etude.errors import EtudeError, InputError, MachineRefuses, UsageError
 from etude.figures.data import Figure
 from etude.figures.iotrace import figure_of
@@ -25,7 +25,6 @@ from etude.program import engine_path
 if TYPE_CHECKING:
     import polars
 
-PathText = str | os.PathLike[str]
 TOP = 10
 """Files, calls and processes that a text shows."""
 

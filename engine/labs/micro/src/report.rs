@@ -1,4 +1,4 @@
-//! What a micro-benchmark prints, as text or as JSON. `docs/reference/formats.md`, "Micro-benchmarks", describes both.
+//! The output of a micro-benchmark, as text or as JSON. `docs/reference/formats.md`, "Micro-benchmarks", describes both.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

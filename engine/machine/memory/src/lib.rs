@@ -1,4 +1,4 @@
-//! What is cached: looking without disturbing it (docs/howto/residency.md), and evicting it (docs/howto/chill.md).
+//! Cached data: looking without disturbing it (docs/howto/residency.md), and evicting it (docs/howto/chill.md).
 //!
 //! Read `look.rs` for how a data set is looked at, `control_loop.rs` for how far chilling goes and when it ends.
 

@@ -1,4 +1,4 @@
-//! What the machine does while trials run (docs/howto/monitor.md).
+//! The state of the machine while trials run (docs/howto/monitor.md).
 //!
 //! Read `monitor.rs` for one run from start to end, `sampler.rs` for one sample, `scan.rs` for how the busiest processes
 //! are found at little cost.

@@ -1,4 +1,4 @@
-//! What waits for something that others do: requests, which are handed over to io_uring or aio and whose completions are
+//! Waiting for something that others do: requests, which are handed over to io_uring or aio and whose completions are
 //! taken later (both are rows of the table, though no calls of their own), and futexes, by which threads wait for each other.
 
 use crate::Call;
@@ -71,7 +71,7 @@ impl Futex {
         }
     }
 
-    /// Whether only threads of one process use the word.
+    /// True if only threads of one process use the word.
     pub fn is_private(arguments: &[u64; 6]) -> bool {
         arguments[1] & 128 != 0
     }

@@ -14,7 +14,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Of one thread alone. Those of a whole process would hold what its reaped children did, too.
+    /// Counts of one thread alone. Those of a whole process would hold what its reaped children did, too.
     pub fn of(group: Pid, tid: Pid) -> Option<Counters> {
         let text = read_text(&format!("/proc/{group}/task/{tid}/io")).ok()?;
         let find = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());

@@ -106,7 +106,7 @@ impl Queue {
         self.tell(move |file| file.meta(meta));
     }
 
-    /// Whether there is room for more calls; if not, whoever has some waits, and holds no lock meanwhile.
+    /// True if there is room for more calls; if not, whoever has some waits, and holds no lock meanwhile.
     pub fn room(&mut self) -> bool {
         let waiting = self.waiting.load(Ordering::Relaxed);
         if waiting > BACKLOG {

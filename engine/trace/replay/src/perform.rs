@@ -252,7 +252,7 @@ impl Performer {
         }
     }
 
-    /// What a recorded argument is now.
+    /// The present value of a recorded argument.
     fn argument(&mut self, event: &Event, index: usize) -> Option<u64> {
         let (call, value) = (event.call, event.arguments[index]);
         let pointer = |pages: &Pages| pages.at as u64;
@@ -308,7 +308,7 @@ impl Performer {
         cell as *mut u64 as u64
     }
 
-    /// Of a path that begins at the root it does not matter.
+    /// It does not matter for a path that begins at the root.
     fn directory(&self, event: &Event, index: usize) -> Option<u64> {
         let recorded = event.arguments[index] as i64;
         if recorded == i64::from(libc::AT_FDCWD) {
@@ -406,7 +406,7 @@ pub fn is_same(call: Call, expected: i64, result: i64) -> bool {
     !exact || expected == result
 }
 
-/// Whether an empty path is the descriptor before it (AT_EMPTY_PATH).
+/// True if an empty path is the descriptor before it (AT_EMPTY_PATH).
 fn is_about_its_descriptor(event: &Event) -> bool {
     const EMPTY_PATH: u64 = 0x1000;
     let mut kinds = event.call.row().arguments.iter().zip(event.arguments);

@@ -1,6 +1,6 @@
 //! The compiled form of a script: a roll (docs/reference/roll-format.md). Small, quickly read, and checked: nothing in it is trusted.
 //!
-//! What stands beside calls is in `tables.rs`; `foretold.rs` foretells calls, so that little is left to be said.
+//! The tables beside calls are in `tables.rs`; `foretold.rs` foretells calls, so that little is left to be said.
 
 mod foretold;
 mod tables;

@@ -1,4 +1,4 @@
-//! What a replay tells while it plays: a line of JSON a window (docs/reference/formats.md, "Windows").
+//! The output of a replay while it plays: a line of JSON a window (docs/reference/formats.md, "Windows").
 //!
 //! A window is the difference of what stands in shared memory at its end and at its beginning. The process that waits for
 //! the replay takes it; threads that play know nothing of it.

@@ -1,4 +1,4 @@
-//! What has to hold of the steps of a script, one after the other; and what every replay refuses of one, and
+//! The rules for the steps of a script, one after the other; and the parts of one that every replay refuses, and
 //! `etude prepare` of the files that it needs.
 
 use std::collections::HashMap;
@@ -106,7 +106,7 @@ pub enum Place {
     Needed(usize),
 }
 
-/// Whether a script can be replayed.
+/// True if a script can be replayed.
 ///
 /// # Errors
 /// The first place at which it cannot, and why.
@@ -123,7 +123,7 @@ pub fn playable(script: &Script) -> Result<(), (Place, String)> {
 }
 
 impl Called {
-    /// What is wrong with it, if it cannot be written and read again as it is.
+    /// Its error, if it cannot be written and read again as it is.
     fn wrong(&self) -> Option<String> {
         let name = self.call.name();
         let mut normal = self.arguments;

@@ -335,7 +335,7 @@ fn rename(called: &mut Called, names: &mut Names) {
 /// begin at its root.
 #[derive(Default)]
 struct Away {
-    /// Of threads that others have started.
+    /// Threads that others have started.
     process_of: HashMap<u32, u32>,
     processes: HashSet<u32>,
 }
@@ -369,7 +369,7 @@ impl Away {
     }
 }
 
-/// What stands in a link is no name of the call's.
+/// The text in a link is no name of the call's.
 fn root(called: &mut Called) {
     let link = called.call.name().starts_with("symlink");
     for text in &mut called.texts {

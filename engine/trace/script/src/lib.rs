@@ -1,4 +1,4 @@
-//! What a program did to files, and when, without the program (docs/howto/scripts.md): a script.
+//! The actions of a program on files, with their times, without the program (docs/howto/scripts.md): a script.
 
 mod check;
 mod command;

@@ -146,7 +146,7 @@ fn call(out: &mut String, called: &Called) {
     }
 }
 
-/// Whether an argument of this kind stands in a script: where data stand in memory does not.
+/// True if an argument of this kind stands in a script: where data stand in memory does not.
 pub fn shown(kind: Kind) -> bool {
     !matches!(kind, Kind::Buffer | Kind::Pointer | Kind::Iovec | Kind::Unused | Kind::Command)
 }

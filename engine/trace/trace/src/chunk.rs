@@ -135,7 +135,7 @@ impl Places {
     }
 }
 
-/// What was last seen in a place.
+/// The value last seen in a place.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     arguments: [u64; 6],
@@ -147,15 +147,15 @@ struct Seen {
 
 const SLOTS: usize = 1024;
 
-/// What is to be expected of an event after those before it: both sides compute it, and only the difference is written.
+/// The expected values of an event after those before it: both sides compute it, and only the difference is written.
 struct Predictor {
     /// The last event of each call.
     of_call: Vec<Seen>,
-    /// Of each call on each descriptor.
+    /// The state of each call on each descriptor.
     of_descriptor: Vec<Seen>,
 }
 
-/// What is to be expected of one event; and where what is so is noted.
+/// The expected values of one event, and the place where its real values are noted.
 struct Expected {
     arguments: [u64; 6],
     result: u64,
@@ -174,7 +174,7 @@ impl Predictor {
         self.of_descriptor.fill(Seen::default());
     }
 
-    /// What the first argument will be.
+    /// The expected first argument.
     #[inline]
     fn first(&self, call: Call) -> u64 {
         self.of_call[usize::from(call.code())].arguments[0]
@@ -208,7 +208,7 @@ fn slot(call: Call, first: u64) -> usize {
 }
 
 impl Expected {
-    /// What the result will be, once all arguments are known.
+    /// The expected result, once all arguments are known.
     #[inline]
     fn result(&self, call: Call, arguments: &[u64; 6]) -> u64 {
         let row = call.row();
@@ -228,7 +228,7 @@ impl Expected {
 const MOST_BYTES: usize = 1 << 24;
 const MOST_TEXTS: usize = 1 << 18;
 
-/// What a chunk may add to that, and more: a dictionary that is larger was written by somebody else.
+/// The most that a chunk may add to that: a dictionary that is larger was written by somebody else.
 const ANY_BYTES: usize = 1 << 26;
 const ANY_TEXTS: usize = 1 << 20;
 
@@ -257,7 +257,7 @@ impl Dictionary {
         self.bytes > MOST_BYTES || self.texts.len() > MOST_TEXTS
     }
 
-    /// Whether no writer would have gone on with it.
+    /// True if no writer would have gone on with it.
     pub fn is_impossible(&self) -> bool {
         self.bytes > ANY_BYTES || self.texts.len() > ANY_TEXTS
     }
@@ -331,7 +331,7 @@ pub fn zigzag(from: u64, to: u64) -> u64 {
     ((difference << 1) ^ (difference >> 63)) as u64
 }
 
-/// What `zigzag` was made of, from the same start.
+/// The value that `zigzag` was made of, from the same start.
 #[inline]
 pub fn unzigzag(from: u64, difference: u64) -> u64 {
     from.wrapping_add((difference >> 1) ^ (difference & 1).wrapping_neg())

@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::frame::{self, CALLS, FILES, FOOTER, HEADER, Kind, META};
 use crate::meta::{Footer, Header, Meta};
 
-/// What compresses best for what it costs (docs/reference/trace-format.md has the measurements).
+/// The level that compresses best for its cost (docs/reference/trace-format.md has the measurements).
 pub const LEVEL: i32 = 3;
 /// Bytes of frames that are written in any case.
 const MOST_GATHERED: usize = 1 << 16;

@@ -157,7 +157,7 @@ pub fn is_stream_pair(event: &Event) -> bool {
 }
 
 impl Performer {
-    /// Whether a call may have to wait in the kernel until another thread of the replay has done something.
+    /// True if a call may have to wait in the kernel until another thread of the replay has done something.
     pub fn may_wait(&self, event: &Event) -> bool {
         let pipe =
             |(kind, word): (&Kind, &u64)| *kind == Kind::Fd && self.process.table.is_pipe(*word as i64);

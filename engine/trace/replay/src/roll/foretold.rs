@@ -8,7 +8,7 @@ use etude_script::{Needed, What};
 use etude_trace::Event;
 use etude_trace::parts::{put, take, unzigzag, zigzag};
 
-/// What both sides of a roll know of a thread's calls so far.
+/// State of a thread's calls so far, as both sides of a roll know it.
 #[derive(Debug, Default)]
 pub struct Foretold {
     clock: Clock,
@@ -195,7 +195,7 @@ impl Sizes {
     }
 }
 
-/// What is left to be read of an open file.
+/// The unread rest of an open file.
 type Left = Option<u64>;
 
 /// The files that a thread has opened to be read. What else is done to them makes it wrong at worst, and then the roll

@@ -260,7 +260,7 @@ pub struct Cursor<'a> {
     at: usize,
 }
 
-/// What is wrong at a byte of the line.
+/// An error at a byte of the line.
 #[derive(Debug)]
 pub struct Fault {
     pub at: usize,
