@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from etude.cli.entry import complain
 from etude.experiment.monitoring import DEFAULT_MONITORING, MAX_EVERY_S, MAX_TOP, MIN_EVERY_S, Monitoring
@@ -50,6 +50,10 @@ class OneLineParser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         return self.examples + super().format_help()
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Unlike argparse, which takes a full device for one that has the text."""
+        (file or sys.stderr).write(message)
 
     def error(self, message: str) -> NoReturn:
         sys.exit(complain("etude", f"{message}{self._hint(message)}; see {self.prog} --help", 2))

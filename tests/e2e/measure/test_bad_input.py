@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from etude.program import engine_path
 from support.real import ETUDE, called, etude, experiment, lines, one_line
 
 pytestmark = pytest.mark.beside
@@ -215,6 +216,25 @@ def test_output_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
         )
     assert done.returncode == 5
     assert "standard output" in one_line(done.stderr)
+
+
+@pytest.mark.parametrize("verb", [["bench"], ["peak"], ["load"], []])
+def test_help_that_cannot_be_written_is_one_line(tmp_path: Path, verb: list[str]) -> None:
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" > /dev/full', "sh", ETUDE, *verb, "--help"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 5
+    assert "standard output" in one_line(done.stderr)
+
+
+@pytest.mark.parametrize("verb", ["load", "replay", "compile", "record", "capture", "io", "ipc", "measure"])
+def test_an_error_that_cannot_be_written_keeps_its_exit_code(tmp_path: Path, verb: str) -> None:
+    line = ["sh", "-c", 'exec "$@" 2> /dev/full', "sh", engine_path(), verb, "--no-such-option"]
+    assert subprocess.run(line, cwd=tmp_path, check=False).returncode in {2, 64}
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])

@@ -72,13 +72,24 @@ impl Screen {
 
 /// Writes a line to standard error, wrapped where that is a terminal.
 pub fn say(line: &str) {
-    eprintln!("{}", Screen::of(&io::stderr()).wrapped(line, 2));
+    tell(&format!("{}\n", Screen::of(&io::stderr()).wrapped(line, 2)));
+}
+
+/// Writes text to standard error as it is. What cannot be written there, on a full device, cannot be reported either:
+/// the work goes on, and `eprint!` would abort it.
+pub fn tell(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// Clears a line of progress on the terminal.
+pub fn clear_line() {
+    tell("\r\x1b[K");
 }
 
 /// Writes a line to standard error, escaped but not wrapped; takes what `format!` does.
 #[macro_export]
 macro_rules! complain {
-    ($($parts:tt)*) => { eprintln!("{}", $crate::escaped(&format!($($parts)*))) };
+    ($($parts:tt)*) => { $crate::tell(&format!("{}\n", $crate::escaped(&format!($($parts)*)))) };
 }
 
 /// The text with what would steer a terminal in the notation of JSON, so that a document of JSON stays the same;

@@ -1,7 +1,7 @@
 //! One run, from its preparation to its samples.
 
 use std::fs::File;
-use std::io::Seek;
+use std::io::{self, Seek, Write};
 
 use etude_counters::Around;
 use etude_micro::buffer::Buffer;
@@ -48,9 +48,9 @@ pub fn run(options: &Options) -> Result<Outcome, Fail> {
     }
     // Otherwise the configuration says it.
     if outcome.cooled_by == Some("fadvise") && options.style == Style::Rates {
-        eprintln!(
-            "NOTE: --cool drop: only the file's own pages were dropped (posix_fadvise); root could drop all"
-        );
+        let note =
+            "NOTE: --cool drop: only the file's own pages were dropped (posix_fadvise); root could drop all";
+        let _ = writeln!(io::stderr(), "{note}");
     }
     Ok(outcome)
 }

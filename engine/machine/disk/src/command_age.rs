@@ -1,12 +1,13 @@
 //! `etude-engine age`.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::Parser;
 use etude_clock::{SECOND, monotonic_ns};
 use etude_options::{Failed, values};
+use etude_terminal::{clear_line, tell};
 use serde_json::{Map, Value};
 
 use crate::MOST_NS;
@@ -98,12 +99,12 @@ fn command(options: Options) -> Result<u8, Failed> {
         let now = monotonic_ns();
         if shows && now - told_ns > SECOND / 2 {
             told_ns = now;
-            eprint!("\rage: {:.0} of {:.0} MiB written ", mib(written as f64), mib(total as f64));
-            let _ = io::stderr().flush();
+            let (written, total) = (mib(written as f64), mib(total as f64));
+            tell(&format!("\rage: {written:.0} of {total:.0} MiB written "));
         }
     });
     if shows {
-        eprint!("\r\x1b[K");
+        clear_line();
     }
     let done = done?;
     say(options.printed.shape("aging"), &done, || in_words(&done, directory));

@@ -45,7 +45,7 @@ const SENT_AWAY: u8 = 125;
 /// barrier, 5 if the result could not be written or the barrier not be used.
 pub fn measure(request: &Request) -> u8 {
     perform(request).unwrap_or_else(|refusal| {
-        eprintln!("aptime: {}", refusal.error);
+        let _ = writeln!(io::stderr(), "aptime: {}", refusal.error);
         refusal.status
     })
 }

@@ -11,7 +11,7 @@ use clap::Parser;
 use etude_options::{Failed, values};
 use etude_quantity::counted;
 use etude_script::{Needed, Preparation, UNCOUNTED};
-use etude_terminal::{Screen, escaped, say};
+use etude_terminal::{Screen, clear_line, escaped, say, tell};
 use etude_trace::{Scheduling, ordinary};
 
 use crate::capture;
@@ -309,18 +309,14 @@ impl Progress {
             return;
         }
         let done: u64 = shared.lanes().map(|lane| lane.done.load(Ordering::Relaxed)).sum();
-        eprint!(
-            "\r{done} of {} calls ({:.0} %)\x1b[K",
-            self.calls,
-            done as f64 / self.calls.max(1) as f64 * 100.0
-        );
-        let _ = std::io::stderr().flush();
+        let percent = done as f64 / self.calls.max(1) as f64 * 100.0;
+        tell(&format!("\r{done} of {} calls ({percent:.0} %)\x1b[K", self.calls));
         (self.shown, self.next) = (true, Instant::now() + Duration::from_millis(500));
     }
 
     fn clear(&self) {
         if self.shown {
-            eprint!("\r\x1b[K");
+            clear_line();
         }
     }
 }

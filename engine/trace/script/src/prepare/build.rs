@@ -2,11 +2,13 @@
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+use etude_terminal::{clear_line, tell};
 
 use crate::prepare::content::Content;
 use crate::prepare::plan::{Entry, Plan};
@@ -192,14 +194,13 @@ impl Builder<'_> {
         if self.progress && self.told.elapsed() > EVERY {
             self.told = Instant::now();
             self.shown = true;
-            eprint!("\retude prepare: {} of {} MB", self.written >> 20, self.room >> 20);
-            let _ = io::stderr().flush();
+            tell(&format!("\retude prepare: {} of {} MB", self.written >> 20, self.room >> 20));
         }
     }
 
     fn clear_line(&self) {
         if self.shown {
-            eprint!("\r\x1b[K");
+            clear_line();
         }
     }
 }
