@@ -16,13 +16,12 @@ from etude.version import __version__
 if TYPE_CHECKING:
     from etude import iolab as io
     from etude.api.capacity import PeakRate, SurfaceMap, peak, surface
-    from etude.api.measure import bench, plot, run, stats
+    from etude.api.measure import bench, load_results, plot, run, stats
     from etude.api.over_time import History, StoredComparison, compare, history
-    from etude.api.result import ShownVerdict
+    from etude.api.result import ShownResults, ShownVerdict
     from etude.api.traces import Recording, Replay, capture, record, replay
     from etude.experiment.plan import Plan, make_plan
     from etude.experiment.test import Test
-    from etude.results.reader import load_results
 
 _PUBLIC = {
     "History": "etude.api.over_time",
@@ -30,6 +29,7 @@ _PUBLIC = {
     "Plan": "etude.experiment.plan",
     "Recording": "etude.api.traces",
     "Replay": "etude.api.traces",
+    "ShownResults": "etude.api.result",
     "ShownVerdict": "etude.api.result",
     "StoredComparison": "etude.api.over_time",
     "SurfaceMap": "etude.api.capacity",
@@ -38,7 +38,7 @@ _PUBLIC = {
     "capture": "etude.api.traces",
     "compare": "etude.api.over_time",
     "history": "etude.api.over_time",
-    "load_results": "etude.results.reader",
+    "load_results": "etude.api.measure",
     "make_plan": "etude.experiment.plan",
     "peak": "etude.api.capacity",
     "plot": "etude.api.measure",
@@ -55,6 +55,7 @@ __all__ = [
     "Plan",
     "Recording",
     "Replay",
+    "ShownResults",
     "ShownVerdict",
     "StoredComparison",
     "SurfaceMap",

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
-from inspect import isfunction
+from html import unescape
+from inspect import isfunction, signature
 from pathlib import Path
 from threading import Barrier
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 import etude
-from etude.errors import InputError, UsageError
+from etude.api.call import in_python, public
+from etude.errors import InputError, Interrupted, UsageError
 from etude.experiment import run as running
 from etude.experiment.session import new_directory
 from etude.experiment.trial import group_name
+from etude.present.section import Table
 from etude.store.database import open_store
 from support.builders import still_machine
 from support.fakes import World, around
@@ -85,7 +91,8 @@ def test_a_function_hides_the_package_of_its_name() -> None:
     assert search.MOST_TRIALS > 0
 
 
-def test_a_search_is_data_a_table_and_a_figure(tmp_path: Path) -> None:
+def test_a_search_is_data_a_table_and_a_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
     found = etude.peak(simulate="mm1:500", seed=1, within=0.2, directory=tmp_path / "p")
     assert found.kept
     assert found.rate is not None
@@ -99,6 +106,7 @@ def test_a_search_is_data_a_table_and_a_figure(tmp_path: Path) -> None:
     assert found.plot()._repr_png_().startswith(b"\x89PNG")
     ElementTree.fromstring(f"<div>{found._repr_html_()}</div>")
     assert str(found).startswith("Simulated.")
+    assert unescape(found._repr_html_()).count(str(found).splitlines()[1]) == 1
 
 
 def test_a_map_is_data_a_table_and_figures(tmp_path: Path) -> None:
@@ -110,6 +118,8 @@ def test_a_map_is_data_a_table_and_figures(tmp_path: Path) -> None:
     assert set(found.best) <= set(frame.columns)
     assert set(found.figures()) == {"surface", "map", "effects"} & set(found.figures())
     assert etude.SurfaceMap.read(tmp_path / "s").best == found.best
+    assert str(found).startswith("Simulated")
+    assert "Simulated" in found._repr_html_()
     ElementTree.fromstring(f"<div>{found._repr_html_()}</div>")
 
 
@@ -138,15 +148,63 @@ def test_a_map_is_data_a_table_and_figures(tmp_path: Path) -> None:
         partial(etude.plot, "nosuch", "nope"),
         partial(etude.plot, "nosuch", foo=1),
         partial(etude.plot, "nosuch", size=(-1, 2)),
+        partial(etude.bench, ["a"], precision="5%"),
+        partial(etude.bench, ["a"], budget_s="5 s"),
+        partial(etude.peak, simulate=5),
+        partial(etude.peak, simulate="mm1", seed=-1),
+        partial(etude.peak, simulate="mm1", factors={"cpu": "1"}),
+        partial(etude.peak, simulate="mm1", budget_s="inf"),
+        partial(etude.surface, simulate="DB_TP", plan="adaptive", error=5),
+        partial(etude.surface, simulate="DB_TP", budget_s="x"),
+        partial(etude.record, "echo 'x", "t"),
+        partial(etude.record, [1], "t"),
+        partial(etude.replay, "c", timing="x"),
+        partial(etude.run, etude.make_plan(["a"]), seed=1),
     ],
 )
 def test_what_does_not_fit_is_an_error_of_usage_and_leaves_nothing(
     call: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError) as caught:
         call()
+    function = call.func if isinstance(call, partial) else call
+    assert str(caught.value).partition(": ")[0] == f"etude.{function.__name__.removeprefix('etude.')}"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("--precision 5: x", "precision=5: x"),
+        ("--time 5: x", "budget_s=5: x"),
+        ("x -o r-2, y", "x directory=r-2, y"),
+        ("x with -o", "x with directory="),
+        ("use --ignore-failure", "use ignore_failure"),
+        ("give --resume r", "give --resume r"),
+        ("--max-trials 3: below --min-trials 5", "max_trials=3: below min_trials=5"),
+        ("a --time-out and x--time", "a --time-out and x--time"),
+    ],
+)
+def test_messages_name_keywords_in_place_of_options(text: str, found: str) -> None:
+    assert in_python(text, tuple(signature(etude.bench).parameters)) == found
+
+
+def test_ctrl_c_is_a_keyboard_interrupt_and_no_error_that_a_loop_passes_over() -> None:
+    @public
+    def ended() -> None:
+        raise Interrupted(signal.SIGINT, "ended")
+
+    with pytest.raises(KeyboardInterrupt):
+        ended()
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    trials, share = np.int64(3), np.float64(0.2)
+    assert etude.bench(["a x"], trials=trials, directory=tmp_path / "b").tests[0].kept == 3  # type: ignore[arg-type]
+    assert (
+        etude.peak(simulate="mm1", within=share, seed=1, directory=tmp_path / "p").search.task.within == 0.2
+    )
 
 
 def test_an_output_that_is_there_already_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
@@ -167,6 +225,30 @@ def test_results_on_disk_have_a_verdict_and_frames(tmp_path: Path) -> None:
     assert {"metric", "unit", "count", "mean", "low", "high"} <= set(frame.columns)
     assert verdict.results.names() == ("a x", "b y")
     assert verdict.plot()._repr_png_().startswith(b"\x89PNG")
+    results = etude.load_results(tmp_path)
+    assert results.to_frame().equals(results.frame())
+    lost = results.measurements["a x"][0]._replace(metrics={"elapsed": (None, "lost")})
+    assert str(replace(results, measurements={"a x": (lost,)}).to_frame().schema["elapsed"]) == "Float64"
+    for source in (tmp_path, results, verdict):
+        assert etude.stats(source).comparisons[0].ratio == verdict.comparisons[0].ratio
+        assert etude.plot(source, "ecdf").data.panels == results.plot("ecdf").data.panels
+        assert len(repr(etude.plot(source))) < 100
+    for shown in (verdict, results):
+        with pytest.raises(UsageError):
+            shown.plot("nosuch")
+
+
+def test_a_replay_shows_both_runs_and_is_judged_where_it_has_a_schedule(tmp_path: Path) -> None:
+    captured = etude.capture(["cat", __file__], tmp_path / "c")
+    played, hurried = etude.replay(captured), etude.replay(captured, timing="none")
+    assert played.faithful in (True, False)
+    assert hurried.faithful is None
+    (table,) = [block for block in played.section().blocks if isinstance(block, Table)]
+    assert [column.heading for column in table.columns] == ["", "original", "replay", "ratio"]
+    assert table.columns[2].cells[0].value == played.run_s
+    assert played._repr_html_().count("<table") == 1
+    with pytest.raises(UsageError):
+        played.plot()
 
 
 def test_results_have_directories_of_their_own_however_fast_they_are_made(

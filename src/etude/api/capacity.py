@@ -5,24 +5,24 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-import orjson
-
+from etude import codec
+from etude.api.call import public
 from etude.api.result import PathText, Result, frame_of
-from etude.codec import decoded, plain
-from etude.errors import InputError, UsageError
+from etude.errors import UsageError
 from etude.experiment.session import new_directory
 from etude.figures.data import Figure
 from etude.figures.surface import figures_of
+from etude.peak.policies import DEFAULT
 from etude.peak.policies import policy as policy_of
-from etude.peak.search import search
-from etude.peak.search_store import SearchSpec, open_store
+from etude.peak.search_session import named_bench, run_search
+from etude.peak.search_store import SearchSpec
 from etude.peak.sources import of_harness, of_simulation
-from etude.peak.task import Task
-from etude.present.section import Section
+from etude.present.section import Block, Section
 from etude.present.sections.peak import (
     Search,
     load_members,
@@ -31,12 +31,10 @@ from etude.present.sections.peak import (
     search_of,
     stored_search,
 )
-from etude.present.sections.surface import surface_document, surface_section
-from etude.surface.map_store import MapStore, define_map, open_map, surface_result_of
-from etude.surface.next_configuration import Plan, Rules, contradiction
-from etude.surface.peaks import response_of, simulated_response
-from etude.surface.run_map import Display, MapBudget, run_map
-from etude.surface.spec import read_spec
+from etude.present.sections.surface import map_blocks, map_status, surface_document, surface_section
+from etude.surface.map_request import map_here, request_map
+from etude.surface.map_store import MapStore, surface_result_of
+from etude.surface.next_configuration import Plan
 from etude.surface.summary import optimum
 from etude.surface.surface_result import Estimate, SurfaceResult
 
@@ -111,20 +109,21 @@ class PeakRate(Result):
         return f"<PeakRate of {self.search.name}: {found} {bounds}, {len(self.search.trials)} trials>"
 
 
+@public
 def peak(
     harness: PathText | None = None,
     *,
     simulate: str | None = None,
     directory: PathText | None = None,
-    policy: str = "posterior",
+    policy: str = DEFAULT,
     factors: Mapping[str, str] | None = None,
-    seed_load: float | None = None,
+    seed_load: codec.Positive | None = None,
     promise: Literal["rate", "region"] | None = None,
-    within: float | None = None,
-    width: float | None = None,
-    confidence: float | None = None,
-    budget_s: float | None = None,
-    seed: int | None = None,
+    within: codec.Share | None = None,
+    width: codec.Share | None = None,
+    confidence: codec.Share | None = None,
+    budget_s: codec.Positive | None = None,
+    seed: codec.Count | None = None,
 ) -> PeakRate:
     """Search the highest load at which a server meets its goal (`etude peak`).
 
@@ -138,9 +137,9 @@ def peak(
         MachineRefuses: the server or the load generator cannot be run. What was measured is on disk.
     """
     if (harness is None) == (simulate is None):
-        raise UsageError("peak: expected a harness or simulate=CURVE")
-    source = of_simulation(simulate) if simulate is not None else of_harness(os.fspath(harness or ""))
-    given: dict[str, Any] = {
+        raise UsageError("expected a harness, or simulate=CURVE")
+    factors = dict(factors or {})
+    settings = {
         "seed": seed,
         "seed_load": seed_load,
         "promise": promise,
@@ -149,35 +148,21 @@ def peak(
         "confidence": confidence,
         "budget_s": budget_s,
     }
-    task = replace(source.task, **{name: value for name, value in given.items() if value is not None})
-    _check(Task, task, "peak")
-    chosen = policy_of(policy)
-    sought = SearchSpec(source.name, task, policy, source.text, dict(factors or {}))
+    source = of_simulation(simulate) if simulate is not None else of_harness(os.fspath(harness or ""))
+    source = source.changed(settings, factors)
+    policy_of(policy)  # an unknown one is refused before there is a directory
     path = new_directory(None, f"peak-{source.name}") if directory is None else Path(directory)
-    with open_store(path, sought, ()) as kept:
-        place = kept.directory / "harness"
-        with source.bench(sought.factors, place, kept.trials(), task.seed) as bench:
-            answer = search(chosen, kept.task, bench, kept.trials(), kept.keep)
-        kept.answered(answer)
-        return PeakRate(search_of(kept, answer, source.peak))
-
-
-def _check(kind: type, given: object, function: str) -> None:
-    """Raise UsageError for a value that could not be read back from the results."""
-    try:
-        decoded(kind, orjson.loads(orjson.dumps(plain(given))), "", "")
-    except (InputError, TypeError) as error:  # TypeError: of orjson, for a number beyond 64 bits
-        told = str(error).partition("; was it edited")[0].removeprefix(": ")
-        raise UsageError(f"{function}: {told}") from None
+    sought = SearchSpec(source.name, source.task, policy, source.text, factors)
+    kept = run_search(path, sought, partial(named_bench, source))
+    assert kept.answer is not None
+    return PeakRate(search_of(kept, kept.answer, source.peak))
 
 
 @dataclass(frozen=True, repr=False)
 class SurfaceMap(Result):
     """A response at every configuration, measured or predicted."""
 
-    name: str
-    directory: Path
-    """Directory of the results."""
+    stored: MapStore
     result: SurfaceResult
 
     @classmethod
@@ -185,7 +170,17 @@ class SurfaceMap(Result):
         """A map on disk. Raises InputError where there is none."""
         kept = MapStore(Path(directory))
         kept.check_whole("configurations")
-        return cls(kept.definition.name, kept.directory, surface_result_of(kept))
+        return cls(kept, surface_result_of(kept))
+
+    @property
+    def name(self) -> str:
+        """Name of the specification, or of the simulated system."""
+        return self.stored.definition.name
+
+    @property
+    def directory(self) -> Path:
+        """Directory of the results."""
+        return self.stored.directory
 
     @property
     def best(self) -> dict[str, str] | None:
@@ -199,7 +194,13 @@ class SurfaceMap(Result):
 
     def section(self) -> Section:
         """The best configuration, the response everywhere, effects and limits."""
-        return surface_section(self.result, drawn=False)
+        ended = (self.stored.document.get("surface") or {}).get("why", "")
+        status = map_status(self.stored, self.result)
+        return surface_section(self.result, status=status, ended=ended, drawn=False)
+
+    def blocks(self) -> Iterable[Block]:
+        """The blocks of a terminal."""
+        return map_blocks(self.stored, self.result)
 
     def figures(self) -> dict[str, Figure]:
         """Figures of the map by name."""
@@ -220,52 +221,35 @@ class SurfaceMap(Result):
         return f"<SurfaceMap of {self.name}: {known} of {self.result.space.size} configurations known>"
 
 
+@public
 def surface(
     spec: PathText | None = None,
     *,
     simulate: str | None = None,
     directory: PathText | None = None,
     plan: Plan | None = None,
-    count: int | None = None,
-    error: float | None = None,
-    budget_s: float | None = None,
+    count: codec.Whole | None = None,
+    error: codec.Share | None = None,
+    skip: bool | None = None,
+    budget_s: codec.Positive | None = None,
+    retry: bool = False,
 ) -> SurfaceMap:
     """Map a response over configurations (`etude surface`).
 
     spec: a SPEC.toml. simulate: a simulated system instead, by name. directory: results directory; one of the same
     map, unfinished, is resumed.
     plan: order of configurations. count: maximum number that is measured. error: mean absolute error of predictions,
-    a fraction, at which an adaptive map ends. budget_s: benchmarking time.
+    a fraction, at which an adaptive map ends. skip: leave out configurations that are predicted well enough.
+    budget_s: benchmarking time. retry: measure configurations again that failed in an earlier session.
 
     Raises:
         UsageError: options that do not fit; InputError: the specification is invalid, or the directory holds another
         map; MachineRefuses: nothing can be measured. What was measured is on disk.
     """
     if (spec is None) == (simulate is None):
-        raise UsageError("surface: expected a specification or simulate=NAME")
-    budget = MapBudget({}, budget_s)
-    if simulate is not None:
-        system, response = simulated_response(simulate)
-        name, space, text = system.law.name, system.space, ""
-        rules = Rules()
-    else:
-        read = read_spec(Path(spec or ""))
-        name, space, text, rules = read.name, read.space, read.text, read.rules
-        response = response_of(read, None)
-        for factor, resource in read.resources.items():
-            if (why := resource.check()) is not None:
-                raise UsageError(f"{read.path}: factor {factor} ({resource.name}) cannot be set here: {why}")
-        budget = MapBudget(read.resources, read.budget_s if budget_s is None else budget_s, read.cell_s)
-    given: dict[str, Any] = {"plan": plan, "count": count, "error": error}
-    rules = replace(rules, **{key: value for key, value in given.items() if value is not None})
-    _check(Rules, rules, "surface")
-    if count is not None and count < 1:
-        raise UsageError(f"surface: count {count}: expected 1 or more")
-    if budget_s is not None and not 0 < budget_s < math.inf:
-        raise UsageError(f"surface: budget_s {budget_s}: expected seconds above 0")
-    if (wrong := contradiction(rules, space.size)) is not None:
-        raise UsageError(f"surface: {' '.join(wrong)}")
-    path = new_directory(None, f"surface-{name}") if directory is None else Path(directory)
-    with open_map(path, define_map(name, space, rules, response, text), ()) as kept:
-        run_map(kept, response, budget, Display())
-        return SurfaceMap(name, kept.directory, surface_result_of(kept))
+        raise UsageError("expected a specification, or simulate=NAME")
+    changes = {"plan": plan, "count": count, "error": error, "skip": skip}
+    asked = request_map(None if spec is None else Path(spec), simulate or "", changes, budget_s=budget_s)
+    path = new_directory(None, f"surface-{asked.definition.name}") if directory is None else Path(directory)
+    kept = map_here(path, asked, retry=retry)
+    return SurfaceMap(kept, surface_result_of(kept))

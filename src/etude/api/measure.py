@@ -7,38 +7,51 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Literal
 
+from etude import codec
 from etude.analysis.load_subject import Summaries, read_subject
 from etude.analysis.subject import Subject, check_metric, subject_of
-from etude.analysis.verdict import verdict
+from etude.analysis.verdict import Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions
-from etude.api.result import PathText, ShownVerdict, shown_verdict
+from etude.api.call import public
+from etude.api.result import (
+    PathText,
+    ShownResults,
+    ShownVerdict,
+    check_kind,
+    plotted,
+    shown_results,
+    shown_verdict,
+)
 from etude.errors import InputError, UsageError
 from etude.experiment.plan import BUDGET_S, Plan, make_plan
 from etude.experiment.run import ignore_events
 from etude.experiment.run import run as run_plan
 from etude.experiment.test import Test
 from etude.figures.plot import Plot
+from etude.figures.plot_options import PlotOptions
+from etude.figures.sources import read_samples, samples_of
 from etude.figures.style import Style
-from etude.results.reader import load_results
+from etude.results import reader
 from etude.results.results import Results
 from etude.script.run import read_script, run_script
 
 
+@public
 def bench(
     commands: Sequence[str | Test],
     *,
     directory: PathText | None = None,
     name: str | None = None,
-    trials: int | None = None,
-    min_trials: int | None = None,
-    max_trials: int | None = None,
-    precision: float | None = None,
-    budget_s: float = BUDGET_S,
-    least_s: float | None = None,
+    trials: codec.Whole | None = None,
+    min_trials: codec.Whole | None = None,
+    max_trials: codec.Whole | None = None,
+    precision: codec.Share | None = None,
+    budget_s: codec.Positive = BUDGET_S,
+    least_s: codec.From0 | None = None,
     schedule: Literal["blocks", "in-turn", "duet"] | None = None,
-    seed: int | None = None,
+    seed: codec.Count | None = None,
     shell: str | None = None,
-    warmup: int = 1,
+    warmup: codec.Count = 1,
     primary: str = "elapsed",
     ignore_failure: bool = False,
     counters: Literal["auto", "on", "off"] = "auto",
@@ -58,21 +71,7 @@ def bench(
         the machine does not allow it. What was measured is on disk.
     """
     if isinstance(commands, str) or not all(isinstance(each, str | Test) for each in commands):
-        raise UsageError("bench: expected a list of command lines or tests")
-    numbers = {
-        "trials": trials,
-        "min_trials": min_trials,
-        "max_trials": max_trials,
-        "seed": seed,
-        "warmup": warmup,
-    }
-    for option, number in numbers.items():
-        if number is not None and type(number) is not int:
-            raise UsageError(f"bench: {option} {number!r}: expected a whole number")
-    if counters not in ("auto", "on", "off"):
-        raise UsageError(f"bench: counters {counters!r}: expected auto, on or off")
-    if isinstance(masks, str):
-        raise UsageError("bench: masks: expected a list of patterns")
+        raise UsageError("expected a list of command lines or tests")
     plan = make_plan(
         commands,
         name=name,
@@ -94,12 +93,13 @@ def bench(
     return shown_verdict(verdict(run_plan(plan, directory, verb="bench").results))
 
 
+@public
 def run(
     script: PathText | Plan,
     directory: PathText | None = None,
     *,
     variables: Mapping[str, str] | None = None,
-    seed: int | None = None,
+    seed: codec.Count | None = None,
     masks: Sequence[str] = (),
 ) -> ShownVerdict:
     """Run a script in the Auto-pilot language, or a plan of `make_plan` (`etude run`).
@@ -110,14 +110,20 @@ def run(
         ScriptError, InputError: the script is invalid; CommandFailed: a command failed. What was measured is on disk.
     """
     if isinstance(script, Plan):
+        if variables or seed is not None or masks:
+            raise UsageError("variables, seed and masks are for scripts: a plan has its own")
         return shown_verdict(verdict(run_plan(script, directory).results))
     given = [f"{name}={value}" for name, value in (variables or {}).items()]
     asked = read_script(os.fspath(script), given, seed=seed, masks=tuple(masks))
-    return shown_verdict(verdict(load_results(run_script(asked, directory, observe=ignore_events))))
+    return shown_verdict(verdict(reader.load_results(run_script(asked, directory, observe=ignore_events))))
 
 
+@public
 def stats(
-    source: Results | PathText, *, metrics: Sequence[str] | None = None, confidence: float = 0.95
+    source: ShownVerdict | Results | PathText,
+    *,
+    metrics: str | Sequence[str] | None = None,
+    confidence: codec.Share = 0.95,
 ) -> ShownVerdict:
     """The verdict on results on disk, of Étude or of another program that it reads (`etude stats`).
 
@@ -126,11 +132,13 @@ def stats(
     Raises:
         InputError: it cannot be read, or holds summaries only; UsageError: no such metric.
     """
-    if not 0.0 < confidence < 1.0:
-        raise UsageError(f"stats: confidence {confidence}: expected a fraction between 0 and 1, such as 0.95")
+    if confidence == 1:
+        raise UsageError(f"confidence {confidence}: expected a fraction between 0 and 1, such as 0.95")
     metrics = [metrics] if isinstance(metrics, str) else metrics
-    if isinstance(source, Results):
-        subject: Subject | Summaries = subject_of(source)
+    if isinstance(source, Verdict):
+        subject: Subject | Summaries = source.subject
+    elif isinstance(source, Results):
+        subject = subject_of(source)
     else:
         subject = read_subject(os.fspath(source), confidence=confidence)
     if isinstance(subject, Summaries):
@@ -140,8 +148,15 @@ def stats(
     return shown_verdict(verdict(subject, metrics, VerdictOptions(confidence=confidence)))
 
 
+@public
+def load_results(directory: PathText) -> ShownResults:
+    """The measurements of a results directory. Raises InputError: there are none."""
+    return shown_results(directory)
+
+
+@public
 def plot(
-    source: Results | PathText,
+    source: ShownVerdict | Results | PathText,
     kind: str | None = None,
     *,
     size: tuple[float, float | None] | None = None,
@@ -158,25 +173,21 @@ def plot(
     Raises:
         InputError: there is nothing to plot; UsageError: the options do not fit.
     """
-    from etude.figures import KINDS
-    from etude.figures.plot import make, usual_kind
-    from etude.figures.plot_options import PlotOptions
-    from etude.figures.sources import read_samples, samples_of
-
-    if kind is not None and kind not in KINDS:
-        raise UsageError(f"plot: kind {kind!r}: expected one of {', '.join(KINDS)}")
+    check_kind(kind)
     if unknown := options.keys() - {each.name for each in fields(PlotOptions)}:
-        raise UsageError(f"plot: no option {', '.join(sorted(unknown))}")
+        raise UsageError(f"no option {', '.join(sorted(unknown))}")
     if not all(number is None or 0 < number < 1000 for number in (*(size or ()), font)):
-        raise UsageError("plot: size and font: expected inches and points above 0")
+        raise UsageError("size and font: expected inches and points above 0")
     if isinstance(options.get("metrics"), str):
         options["metrics"] = (options["metrics"],)
     asked = PlotOptions(**options)  # type: ignore[arg-type]
-    if isinstance(source, Results):
+    if isinstance(source, Verdict):
+        samples = samples_of(source.subject, source.subject.label)
+    elif isinstance(source, Results):
         samples = samples_of(subject_of(source), str(source.directory))
     else:
         samples = read_samples([os.fspath(source)], asked)
     width, height = size or (None, None)
     usual = Style()
     style = replace(usual, width=width or usual.width, height=height, font=font or usual.font)
-    return Plot(make(kind or usual_kind(samples, asked), samples, asked), style)
+    return plotted(samples, kind, asked, style)

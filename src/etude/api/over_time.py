@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from etude.api.result import Result, frame_of
-from etude.errors import InputError
+from etude.api.call import public
+from etude.api.result import PathText, Result, frame_of
 from etude.figures.data import Figure
 from etude.figures.history import history as history_figure
-from etude.history.comparison import Compared, compare_sides, select_results
-from etude.history.metric_history import Course, courses
+from etude.history.comparison import Compared, compare_stored
+from etude.history.metric_history import Course, stored_courses
 from etude.present.section import Block, Section
 from etude.present.sections.history import (
     comparison_blocks,
@@ -21,7 +20,6 @@ from etude.present.sections.history import (
     history_section,
 )
 from etude.store.database import open_store
-from etude.store.entry import Selector
 
 if TYPE_CHECKING:
     import polars
@@ -63,13 +61,14 @@ class StoredComparison(Result, Sequence[Compared]):
         return f"<StoredComparison of {self.other} with {self.base}: {len(self)} ratios>"
 
 
+@public
 def compare(
     base: str,
     other: str,
     *,
     test: str | None = None,
     metric: str | None = "elapsed",
-    store: str | os.PathLike[str] | None = None,
+    store: PathText | None = None,
 ) -> StoredComparison:
     """Compare two commits, tags, dates or machines of a store (`etude compare`).
 
@@ -79,16 +78,7 @@ def compare(
     Raises:
         UsageError: a selection that cannot be meant; InputError: the store has no such results, or none in common.
     """
-    with open_store(store) as opened:
-        stored = opened.entries(Selector(test=test, metric=metric))
-        if not stored:
-            raise InputError(
-                f"{opened.where}: has no results of test {test or 'any'}, metric {metric or 'any'}"
-            )
-    found = compare_sides(select_results(base, stored), select_results(other, stored), stored)
-    if not found:
-        raise InputError(f"{base} and {other} have no test in common with values that have a ratio")
-    return StoredComparison(base, other, tuple(found))
+    return StoredComparison(base, other, compare_stored(base, other, store, test=test, metric=metric))
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,13 +133,14 @@ class History(Result, Sequence[Course]):
         return f"<History of {self.courses[0].test}: {len(self)} courses, {steps} steps>"
 
 
+@public
 def history(
     test: str,
     metric: str = "elapsed",
     *,
     machine: str | None = None,
     branch: str | None = None,
-    store: str | os.PathLike[str] | None = None,
+    store: PathText | None = None,
 ) -> History:
     """Steps in a test's stored results (`etude history`).
 
@@ -159,7 +150,4 @@ def history(
         InputError: the store has no result of this test with values, or cannot be read.
     """
     with open_store(store) as opened:
-        found = courses(opened.history(test, metric, machine=machine, branch=branch), opened.marks())
-    if not found:
-        raise InputError(f"{test}: the store has no result with values; etude store list names all")
-    return History(tuple(found))
+        return History(stored_courses(opened, test, metric, machine=machine, branch=branch))

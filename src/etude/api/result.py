@@ -9,16 +9,20 @@ from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from etude.analysis.subject import subject_of
 from etude.analysis.verdict import Verdict
+from etude.errors import UsageError
+from etude.figures import KINDS
 from etude.figures.data import Figure
 from etude.figures.plot import Plot, make, usual_kind
 from etude.figures.plot_options import PlotOptions
-from etude.figures.sources import samples_of
+from etude.figures.sources import Sample, samples_of
+from etude.figures.style import Style
 from etude.present.export import as_html
 from etude.present.section import Block, Section
 from etude.present.sentences.comparison import ratio_text
 from etude.present.sentences.verdict import verdict_lines
-from etude.present.terminal import show
+from etude.present.terminal import Terminal, show
 from etude.present.to_html import notebook_html
 from etude.present.to_json import summary_figures
 from etude.results.reader import load_results
@@ -61,17 +65,39 @@ class Result:
         return self.section().blocks
 
     def plot(self, name: str | None = None) -> Plot:
-        """One of its figures; None: the usual one. Raises KeyError for a name that there is not."""
+        """One of its figures; None: the usual one. Raises UsageError for a name that there is not."""
         figures = self.figures()
-        return Plot(figures[next(iter(figures)) if name is None else name])
+        if not figures or name not in (None, *figures):
+            wanted = "plot" if name is None else f"plot {name!r}"
+            raise UsageError(f"{wanted}: {self!r} has {' and '.join(figures) or 'no figure'}")
+        return Plot(figures[name or next(iter(figures))])
 
     def __str__(self) -> str:
         text = io.StringIO()
-        show(self.blocks(), text)
+        plain = {name: value for name, value in os.environ.items() if name != "FORCE_COLOR"}  # set by Jupyter
+        show(self.blocks(), Terminal(text, plain))
         return text.getvalue().rstrip("\n")
 
     def _repr_html_(self) -> str:
         return notebook_html(self.section())
+
+
+class ShownResults(Results):
+    """Measurements of an experiment, with their table and figures."""
+
+    def to_frame(self) -> polars.DataFrame:
+        """One row per measurement, same as `frame()`."""
+        return self.frame()
+
+    def plot(self, kind: str | None = None) -> Plot:
+        """A figure of one of `etude.figures.KINDS`; None: the usual one. Raises UsageError for another kind."""
+        return plotted(samples_of(subject_of(self), str(self.directory)), kind, PlotOptions())
+
+
+def shown_results(directory: PathText) -> ShownResults:
+    """The measurements of a results directory. Raises InputError: there are none."""
+    found = load_results(directory)
+    return ShownResults(**{each.name: getattr(found, each.name) for each in fields(found)})
 
 
 class ShownVerdict(Verdict):
@@ -89,9 +115,9 @@ class ShownVerdict(Verdict):
         return as_html(self)
 
     @cached_property
-    def results(self) -> Results:
+    def results(self) -> ShownResults:
         """The measurements that it is about. Raises InputError: it is about a file of another program."""
-        return load_results(self.directory)
+        return shown_results(self.directory)
 
     def to_frame(self) -> polars.DataFrame:
         """One row per test and metric: `test`, its parameters, `metric`, `unit`, `count`, `mean`, `low`, `high`,
@@ -121,11 +147,25 @@ class ShownVerdict(Verdict):
         return frame_of(rows)
 
     def plot(self, kind: str | None = None) -> Plot:
-        """A figure of one of `etude.figures.KINDS`; None: the usual one."""
+        """A figure of one of `etude.figures.KINDS`; None: the usual one. Raises UsageError for another kind."""
         samples, options = samples_of(self.subject, self.subject.label), PlotOptions()
-        return Plot(make(kind or usual_kind(samples, options), samples, options))
+        return plotted(samples, kind, options)
+
+
+def plotted(
+    samples: Sequence[Sample], kind: str | None, options: PlotOptions, style: Style | None = None
+) -> Plot:
+    """A figure of samples; None: of the usual kind. Raises UsageError for a kind that there is not."""
+    check_kind(kind)
+    return Plot(make(kind or usual_kind(samples, options), samples, options), style or Style())
 
 
 def shown_verdict(verdict: Verdict) -> ShownVerdict:
     """The same verdict, which shows itself."""
     return ShownVerdict(**{each.name: getattr(verdict, each.name) for each in fields(verdict)})
+
+
+def check_kind(kind: str | None) -> None:
+    """Raises UsageError for a kind of figure that there is not."""
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"kind {kind!r}: expected one of {', '.join(KINDS)}")

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from etude import codec
+from etude.api.call import public
 from etude.api.result import PathText, Result, frame_of
+from etude.codec import short
 from etude.errors import EtudeError, InputError, MachineRefuses, UsageError
 from etude.figures.data import Figure
 from etude.figures.iotrace import figure_of
@@ -18,8 +21,9 @@ from etude.iotrace.document import document
 from etude.iotrace.profile import Profile, profile_of
 from etude.iotrace.reader import read_trace
 from etude.osutil.commands import Done, run_to_end
-from etude.present.section import Paragraphs, Section, Sentence
+from etude.present.section import Section
 from etude.present.sections.profile import profile_blocks
+from etude.present.sections.replay import replay_section
 from etude.program import engine_path
 
 if TYPE_CHECKING:
@@ -72,6 +76,7 @@ def _frame(profile: Profile, member: str) -> polars.DataFrame:
     return frame_of(plain)
 
 
+@public
 def record(command: str | Sequence[str], output: PathText, *, technique: str | None = None) -> Recording:
     """Run a program and record its I/O (`etude record`); its own output goes nowhere.
 
@@ -82,7 +87,7 @@ def record(command: str | Sequence[str], output: PathText, *, technique: str | N
         UsageError: options that do not fit; MachineRefuses: it cannot be recorded here, or `output` not be written;
         InputError: the program cannot be started.
     """
-    _check_new("record", output)
+    _check_new(output)
     options = [] if technique is None else ["--technique", technique]
     done = _engine("record", "-q", *options, "-o", os.fspath(output), "--", *_words(command))
     if not Path(output).exists():
@@ -91,12 +96,13 @@ def record(command: str | Sequence[str], output: PathText, *, technique: str | N
     return Recording(found.path, found.profile, done.status)
 
 
+@public
 def capture(command: str | Sequence[str], output: PathText) -> Path:
     """Run a program and record its I/O, ready for `replay` (`etude capture`). Returns the directory of the capture.
 
     Raises: same as `record`.
     """
-    _check_new("capture", output)
+    _check_new(output)
     done = _engine("capture", "-q", "-o", os.fspath(output), "--", *_words(command))
     if not Path(output).is_dir():
         raise _error("capture", done)
@@ -109,10 +115,9 @@ class Replay(Result):
 
     measurements: Mapping[str, Any]
     """The document of `etude replay --json` (docs/howto/replay.md): times in s, sizes in bytes."""
-    text: str
-    """The text of the command line."""
-    faithful: bool
-    """True if it was as the original by the limits of `etude replay --judge`."""
+    faithful: bool | None
+    """True if it was as the original by the limits of `etude replay --judge`; None for timing "none", which has no
+    schedule to be judged by."""
 
     @property
     def run_s(self) -> float:
@@ -125,10 +130,8 @@ class Replay(Result):
         return float(self.measurements["original"]["run_s"])
 
     def section(self) -> Section:
-        """Its verdict and figures."""
-        verdict = "The replay was faithful." if self.faithful else "The replay was not faithful."
-        lines = (verdict, *filter(None, self.text.splitlines()))
-        return Section("replay", "Replay", (*map(Sentence, lines), Paragraphs("Replay", lines, room="page")))
+        """Its verdict, and both runs side by side."""
+        return replay_section(self.measurements, self.faithful)
 
     def to_frame(self) -> polars.DataFrame:
         """One row per measurement that both runs have: `what`, `original`, `replay`, in s or bytes."""
@@ -142,16 +145,17 @@ class Replay(Result):
         )
 
     def __repr__(self) -> str:
-        how = "faithful" if self.faithful else "not faithful"
+        how = {True: "faithful", False: "not faithful", None: "not judged"}[self.faithful]
         return f"<Replay: {self.run_s:.3f} s, original {self.original_run_s:.3f} s, {how}>"
 
 
+@public
 def replay(
     captured: PathText,
     *,
     place: PathText | None = None,
     timing: Literal["gap", "absolute", "none"] = "gap",
-    speed: float = 1.0,
+    speed: codec.Positive = 1.0,
 ) -> Replay:
     """Play a capture again (`etude replay`).
 
@@ -168,30 +172,34 @@ def replay(
     done = _engine("replay", "-q", "--judge", "--json", *options, os.fspath(captured))
     if done.status not in (0, 1) or not done.output:
         raise _error("replay", done)
-    text = done.errors.decode("utf-8", "replace")
-    return Replay(json.loads(done.output), text, done.status == 0)
+    return Replay(json.loads(done.output), None if timing == "none" else done.status == 0)
 
 
 def _words(command: str | Sequence[str]) -> list[str]:
-    words = shlex.split(command) if isinstance(command, str) else list(command)
+    try:
+        words = shlex.split(command) if isinstance(command, str) else list(map(os.fspath, command))
+    except (TypeError, ValueError) as error:  # ValueError: a quotation that does not end
+        raise UsageError(
+            f"command {short(command)}: expected a command line, or its words: {error}"
+        ) from None
     if not words:
         raise UsageError("nothing to run: expected a command")
     return words
 
 
-def _check_new(function: str, output: PathText) -> None:
+def _check_new(output: PathText) -> None:
     if os.path.lexists(output):
-        raise UsageError(f"{function}: {os.fspath(output)}: is there already; name another output")
+        raise UsageError(f"{os.fspath(output)}: is there already; name another output")
 
 
 def _engine(*words: str) -> Done:
     try:
         return run_to_end([engine_path(), *words])
     except OSError as error:
-        raise MachineRefuses(f"{words[0]}: the engine cannot be run: {error.strerror}") from None
+        raise MachineRefuses(f"the engine cannot be run: {error.strerror}") from None
 
 
 def _error(function: str, done: Done) -> EtudeError:
     """Error of the Python interface for an exit status of the engine (docs/reference/exit-codes.md)."""
     kind = {2: UsageError, 3: InputError, 126: InputError, 127: InputError}.get(done.status, MachineRefuses)
-    return kind(f"{function}: {done.why.removeprefix(f'etude {function}: ')}")
+    return kind(done.why.removeprefix(f"etude {function}: "))

@@ -61,7 +61,7 @@ def run_line(
     """Run a line with /bin/sh; output goes to `log`, and processes that it starts live on. An undoing line is not ended
     by a first signal."""
     start = log.stat().st_size if log.exists() else 0
-    output = {"file": str(log)}
+    output = {"file": str(log.absolute())}  # the engine opens it in `directory`
     worker = Worker(("/bin/sh", "-c", line), env=environment, cwd=directory, stdout=output, stderr=output)
     row = keeper.launch(Launch((worker,), leftovers="keep"), patience=1 if undoes else 0)[0]
     if row["exit_status"] == 0 and not row["error"] and not row["cancelled"]:

@@ -67,12 +67,15 @@ def usual_kind(samples: Sequence[Sample], wish: PlotOptions) -> str:
     return "lines" if places.ticks is None and all(len(curve) > 1 for curve in curves) else "bars"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plot:
     """A figure's data and style."""
 
     data: Figure
     style: Style = field(default_factory=Style)
+
+    def __repr__(self) -> str:
+        return f"<Plot of {', '.join(panel.y.label for panel in self.data.panels)}: save(file), figure()>"
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -7,19 +7,25 @@ machine, steps taken out; where that is too short, from several results a side; 
 from __future__ import annotations
 
 import math
+import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
+from pathlib import Path
 from typing import cast
 
 import numpy as np
 
 from etude.errors import InputError, UsageError
+from etude.experiment.session import holds_results
 from etude.history.metric_history import course_of, facts_that_differ, is_other_machine
 from etude.stats.cross_session import FEWEST, CrossSessionRatio, NotSupported, SessionSpread, compare_sessions
 from etude.stats.means import Kind, average
 from etude.stats.ratio import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
-from etude.store.entry import Entry
+from etude.store.database import open_store
+from etude.store.entry import Entry, Selector
+from etude.store.queries import unknown_test
 
 KINDS = ("commit", "tag", "date", "machine")
 
@@ -31,6 +37,41 @@ class Selection:
     text: str
     """The selection as it was typed."""
     entries: tuple[Entry, ...]
+
+
+def compare_stored(
+    base: str,
+    other: str,
+    store: str | os.PathLike[str] | None = None,
+    *,
+    test: str | None = None,
+    metric: str | None = None,
+) -> tuple[Compared, ...]:
+    """Two selections of a store (`select_results`), compared; None: all tests, all metrics.
+
+    Raises:
+        UsageError: a selection says nothing that can be looked up; InputError: the store has no such results, or none
+        that both have.
+    """
+    try:
+        with open_store(store) as opened:
+            stored = opened.entries(Selector(test=test, metric=metric))
+            if not stored and test is not None and test not in (tests := opened.tests()):
+                raise unknown_test(opened.where, test, tests)
+            if not stored:
+                what = f" test {test!r} with" if test else ""
+                raise InputError(
+                    f"{opened.where}: has no{what} {metric or 'all'}; name another metric, or all"
+                )
+        found = compare_sides(select_results(base, stored), select_results(other, stored), stored)
+    except InputError as error:
+        if all(map(holds_results, map(Path, (base, other)))):
+            command = shlex.join(["etude", "stats", base, other])
+            error.args = (f"{error}; directories are compared by {command}",)
+        raise
+    if not found:
+        raise InputError(f"{base} and {other} have no test in common with values that have a ratio")
+    return found
 
 
 def select_results(text: str, entries: Sequence[Entry]) -> Selection:

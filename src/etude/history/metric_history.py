@@ -6,16 +6,20 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from etude.errors import InputError
 from etude.stats.changes import Drift, Step, StepFit, fit_steps
 from etude.stats.samples import exponential
 from etude.store.entry import Entry, Machine
 from etude.store.repository import DIRTY
 from etude.units.formatting import percent, quantity
+
+if TYPE_CHECKING:
+    from etude.store.database import Store
 
 Floats = NDArray[np.float64]
 Cause = Literal["commit", "test", "machine", "neither", "not known"]
@@ -123,6 +127,19 @@ class Course:
         """A change with its sign: `+5.0 %`, or in the metric's unit."""
         sign = "−" if size < 0 else "+"
         return sign + (percent(abs(size)) if self.relative else quantity(abs(size), self.unit))
+
+
+def stored_courses(
+    store: Store, test: str, metric: str, *, machine: str | None = None, branch: str | None = None
+) -> tuple[Course, ...]:
+    """The courses of a test in a store, one per metric and machine. Raises InputError: it has no result with values."""
+    entries = store.history(test, metric, machine=machine, branch=branch)
+    if not (found := courses(entries, store.marks())):
+        given = {"machine": machine, "branch": branch}
+        chosen = " and ".join(f"{name} {value}" for name, value in given.items() if value is not None)
+        where = f" for {chosen}" if chosen else ""
+        raise InputError(f"{test}: the store has no result with values{where}; etude store list names all")
+    return tuple(found)
 
 
 def courses(entries: Iterable[Entry], marks: Sequence[Mark] = ()) -> tuple[Course, ...]:

@@ -7,9 +7,10 @@ first windows. Harnesses without windows make trials of each length instead.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,9 @@ from scipy.optimize import nnls
 from scipy.special import chdtri, stdtrit
 
 from etude.errors import InputError
-from etude.peak.task import Task, Trial, TrialRequest, slo_ratio_of
+from etude.peak.search_session import BenchOpener
+from etude.peak.search_store import SearchSpec, SearchStore, open_store
+from etude.peak.task import Answer, Task, Trial, TrialRequest, slo_ratio_of
 
 Floats = NDArray[np.float64]
 
@@ -132,6 +135,31 @@ class Calibration:
     def suggested(self) -> TrialsNeeded:
         """Run length and trials for the load nearest to the peak, which needs the highest accuracy."""
         return min(self.loads, key=lambda at: abs(at.factor - 1)).cheapest
+
+
+def run_calibration(
+    directory: Path,
+    sought: SearchSpec,
+    peak: float,
+    opened: BenchOpener,
+    *,
+    command_line: Sequence[str] = (),
+    begins: Callable[[int, int, TrialRequest], None] = lambda number, of, request: None,
+) -> tuple[SearchStore, Calibration]:
+    """Make the trials of a calibration that are not on disk yet.
+
+    peak: a load near the peak. begins: called before each trial, with its number and that of all trials. Raises
+    EtudeError: same as `search_session.run_search`.
+    """
+    task, requests = sought.task, plan(sought.task, peak)
+    with open_store(directory, sought, command_line) as kept:
+        with opened(kept) as bench:
+            for number, request in enumerate(requests[len(kept.trials()) :], len(kept.trials()) + 1):
+                begins(number, len(requests), request)
+                kept.keep(request, bench.run(request, lambda windows: False))
+        found = calibrate(task, peak, kept.trials())
+        kept.answered(Answer(None, 0.0, math.inf, task.confidence, False, "a calibration"))
+    return kept, found
 
 
 def plan(

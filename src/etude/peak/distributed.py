@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from etude.cluster.distributed.jobs import Jobs
@@ -16,9 +16,8 @@ from etude.cluster.distributed.part import TASK, Part
 from etude.cluster.job_loop import EndedJob
 from etude.codec import plain
 from etude.errors import EtudeError, InputError
-from etude.peak.policies import policy
-from etude.peak.search import search, with_deadline
-from etude.peak.search_store import SearchSpec, SearchStore, open_store, task_of
+from etude.peak.search_session import plain_bench, run_search
+from etude.peak.search_store import SearchSpec, SearchStore, task_of
 from etude.peak.sources import Source, of_harness, of_simulation
 from etude.results.merge import merge_results
 
@@ -92,11 +91,11 @@ def measure(part: Part) -> None:
         raise InputError(f"{task.get('harness')}: has changed since the search was begun; begin it anew")
     wanted = task_of(task["task"], str(part.place / TASK), "task")
     sought = SearchSpec(source.name, wanted, task["policy"], source.text, task["factors"])
-    chosen = policy(sought.policy)
-    if task["deadline"] is not None:
-        chosen = with_deadline(chosen, datetime.fromisoformat(task["deadline"]))
-    with open_store(part.results, sought, task["command_line"]) as kept:
-        before = kept.trials()
-        with source.bench(sought.factors, Path(part.results) / "harness", before, sought.task.seed) as bench:
-            answer = search(chosen, sought.task, bench, before, kept.keep)
-        kept.answered(answer)
+    deadline = None if task["deadline"] is None else datetime.fromisoformat(task["deadline"])
+    run_search(
+        part.results,
+        sought,
+        partial(plain_bench, source),
+        command_line=task["command_line"],
+        deadline=deadline,
+    )

@@ -6,10 +6,10 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from etude.errors import InputError, UsageError
 from etude.peak.search import Bench
@@ -64,6 +64,17 @@ class Source:
     def load_hosts(self) -> int:
         """Number of other hosts that offer its load; 0: the load comes from the host of the search."""
         return len(getattr(self.harness, "hosts", ()))
+
+    def changed(self, settings: Mapping[str, Any], factors: Mapping[str, str]) -> Source:
+        """It with other settings of its task; None: as they are. Raises UsageError: they, or the factors of the
+        configuration, do not fit it."""
+        if factors and self.curve:
+            raise UsageError("--factor is for a harness: a simulated server has none")
+        load = settings.get("seed_load")
+        if self.task.whole and load is not None and (load < 1 or not float(load).is_integer()):
+            raise UsageError(f"--seed-load {load:g}: expected a whole number from 1, as the loads are")
+        given = {name: value for name, value in settings.items() if value is not None}
+        return replace(self, task=replace(self.task, **given))
 
     @contextmanager
     def bench(

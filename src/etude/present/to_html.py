@@ -6,7 +6,7 @@ import base64
 import hashlib
 import importlib.util
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -137,16 +137,22 @@ def html_table(table: Table) -> str:
 
 def notebook_html(section: Section) -> str:
     """A section for a notebook: its answer, its sentences and tables, without figures and scripts."""
-    told = {line for part in section.paragraphs for line in part.lines}
-    parts = [html_lines(section.answer)] if section.answer else []
+    told, parts = [*section.answer], [html_lines(section.answer)]
     for block in section.blocks:
         if isinstance(block, Table) and block.room != "screen":
             caption = f"<p><b>{escape(block.caption)}</b></p>" if block.caption else ""
             parts.append(caption + html_table(block))
-        elif isinstance(block, Paragraphs) and block.room != "screen":
-            parts.append(f"<p><b>{escape(block.heading)}</b></p>" + html_lines(block.lines))
-        elif isinstance(block, Sentence) and block.text and block.text not in told:
-            parts.append(html_lines([block.text]))
+            continue
+        lines: Sequence[str] = ()
+        if isinstance(block, Paragraphs) and block.room != "screen":
+            lines = block.lines
+        elif isinstance(block, Sentence) and block.text:
+            lines = [block.text]
+        new = [line for line in lines if not any(line in each for each in told)]
+        if new and isinstance(block, Paragraphs):
+            parts.append(f"<p><b>{escape(block.heading)}</b></p>")
+        parts.append(html_lines(new))
+        told += new
     return "".join(parts)
 
 

@@ -69,14 +69,13 @@ class Results:
 
         parameters = _parameters(self.experiment["tests"])
         taken = MEMBERS.union(*parameters.values())
-        return polars.DataFrame(
-            [
-                _flat(m, parameters[name], taken)
-                for name in self.measurements
-                for m in self.measurements[name]
-            ],
-            infer_schema_length=None,
-        )
+        rows = [
+            _flat(m, parameters[name], taken) for name in self.measurements for m in self.measurements[name]
+        ]
+        metrics = {metric for found in self.measurements.values() for m in found for metric in m.metrics}
+        found = polars.DataFrame(rows, infer_schema_length=None)
+        empty = [name for name, kind in found.schema.items() if kind == polars.Null and name in metrics]
+        return found.cast(dict.fromkeys(empty, polars.Float64))
 
 
 def names_of(experiment: Mapping[str, Any], role: str = "test") -> tuple[str, ...]:

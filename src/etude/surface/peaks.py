@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -20,11 +20,12 @@ from etude.errors import InputError, UsageError
 from etude.peak import sources
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.harnesses.spec import Harness as CommandHarness
-from etude.peak.policies import DEFAULT, policy
+from etude.peak.policies import DEFAULT
 from etude.peak.policies.belief.evidence import evidence_of
 from etude.peak.policies.belief.grid import posterior_of
-from etude.peak.search import Bench, Policy, Watcher, benchmarking_time_s, search, with_deadline
-from etude.peak.search_store import SearchSpec, SearchStore, open_store
+from etude.peak.search import Bench, Watcher, benchmarking_time_s
+from etude.peak.search_session import run_search
+from etude.peak.search_store import SearchSpec, SearchStore
 from etude.peak.sources import HIGHEST, LOWEST, Source
 from etude.peak.task import Answer, Criterion, Goal, Task, Trial, TrialRequest
 from etude.peak.window import Window
@@ -94,8 +95,8 @@ class PeakRate:
     text: str
     opened: Opened
     unit: str
-    limit_policy: Callable[[Policy], Policy] = lambda policy: policy
-    """Adds a deadline to the policy, if there is one."""
+    deadline: datetime | None = None
+    """Time at which each search answers at the latest."""
     name: str = "peak rate"
     better: Literal["higher", "lower"] = "higher"
     shapes: Shapes = ()
@@ -122,20 +123,23 @@ class PeakRate:
         """Run one search. Raises EtudeError from the harness; trials are on disk by then."""
         place = asked.place / SEARCH
         sought = self._sought(asked, place)
-        limited = self.limit_policy(policy(self.policy))
 
         def window(request: TrialRequest, windows: Sequence[Window]) -> None:
             tell(f"load {request.load:.6g}, {sum(each.duration_s for each in windows):.0f} s")
 
-        with open_store(place, sought) as kept:
-            with self.opened(asked) as bench:
-                watcher = Watcher(lambda request: tell(f"load {request.load:.6g}"), window)
-                answer = search(limited, sought.task, bench, kept.trials(), kept.keep, watcher)
-            kept.answered(answer)
+        watcher = Watcher(lambda request: tell(f"load {request.load:.6g}"), window)
+        kept = run_search(
+            place,
+            sought,
+            lambda kept: self.opened(asked),
+            deadline=self.deadline,
+            watch=lambda kept, policy: nullcontext(watcher),
+        )
         trials = kept.trials()
+        assert kept.answer is not None
         if self.policy == DEFAULT:
             self.shapes = shapes_after(sought.task, trials)
-        return sample_of(asked.visit.cell, sought.task, answer, trials, self.policy)
+        return sample_of(asked.visit.cell, sought.task, kept.answer, trials, self.policy)
 
     def _sought(self, asked: ConfigurationRequest, place: Path) -> SearchSpec:
         budget_s = self.task.budget_s if asked.left_s is None else asked.left_s
@@ -232,9 +236,7 @@ def response_of(spec: Spec, deadline: datetime | None) -> Response:
         return Metric(spec.response, spec.path.parent)
     source = source_of(spec.response, spec.path.parent)
     found = of_harness(source, spec.response.policy, spec.space, spec.resources, str(spec.path))
-    if deadline is not None:
-        found.limit_policy = lambda policy: with_deadline(policy, deadline)
-    return found
+    return replace(found, deadline=deadline)
 
 
 def source_of(response: PeakOf, base: Path) -> Source:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
-import nbclient
 import nbformat
 import pytest
 
 import etude
+from support.notebooks import executed
 from support.places import DOCS
 
 pytestmark = pytest.mark.beside
@@ -32,36 +30,14 @@ def notebook() -> Any:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the notebook is run: `here`, with a kernel that is this Python and nothing of the user's."""
-    home = tmp_path_factory.mktemp("home")
-    kernel = home / "jupyter" / "kernels" / "this"
-    kernel.mkdir(parents=True)
-    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    (kernel / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "", "language": "python"}))
-    (home / "here").mkdir()
-    return home
+    """Where the notebook is run, in `here`."""
+    return tmp_path_factory.mktemp("home")
 
 
 @pytest.fixture(scope="module")
 def ran(notebook: Any, home: Path) -> Any:
     """The notebook with its outputs."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in QUICK.items():
-            patch.setenv(name, value)
-        patch.setenv("JUPYTER_PATH", str(home / "jupyter"))
-        for name in (
-            "JUPYTER_RUNTIME_DIR",
-            "JUPYTER_CONFIG_DIR",
-            "JUPYTER_DATA_DIR",
-            "IPYTHONDIR",
-            "MPLCONFIGDIR",
-        ):
-            patch.setenv(name, str(home / name.lower()))
-        patch.setenv("PYTHONWARNINGS", "ignore")
-        here = {"metadata": {"path": home / "here"}}
-        copy = nbformat.from_dict(notebook)
-        client = nbclient.NotebookClient(copy, kernel_name="this", timeout=120, resources=here)
-        return client.execute()
+    return executed(notebook, home, QUICK)
 
 
 def test_it_is_kept_without_outputs(notebook: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,6 @@ from etude.osutil.processes import one_thread
 
 if TYPE_CHECKING:
     from etude.peak.sources import Source
-    from etude.peak.task import Task
 
 
 def run(options: argparse.Namespace) -> int:
@@ -67,26 +65,12 @@ def _source(options: argparse.Namespace, short: str) -> Source:
 
     if options.simulate is not None:
         source = of_simulation(options.simulate)
-        if options.factor:
-            raise UsageError("--factor is for a harness: a simulated server has none")
     elif short and not options.harness:
         source = parsed(Path("command-line"), short)
     else:
         source = of_harness(options.harness[0])
-    return replace(source, task=_task(source.task, options))
+    settings = {name: getattr(options, name) for name in _SETTINGS}
+    return source.changed(settings | {"budget_s": options.budget}, dict(options.factor))
 
 
-def _task(task: Task, options: argparse.Namespace) -> Task:
-    given = {
-        "seed": options.seed,
-        "seed_load": options.seed_load,
-        "promise": options.promise,
-        "within": options.within,
-        "width": options.width,
-        "confidence": options.confidence,
-        "budget_s": options.budget,
-    }
-    seed_load = options.seed_load
-    if task.whole and seed_load is not None and (seed_load < 1 or not float(seed_load).is_integer()):
-        raise UsageError(f"--seed-load {seed_load:g}: expected a whole number from 1, as the loads are")
-    return replace(task, **{name: value for name, value in given.items() if value is not None})
+_SETTINGS = ("seed", "seed_load", "promise", "within", "width", "confidence")

@@ -8,24 +8,26 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from etude.cli.capacity.show_results import saved_figures, show_searches
 from etude.cli.shared_options import pool_of
-from etude.errors import EtudeError, InputError, UsageError
+from etude.errors import InputError, UsageError
 from etude.experiment.session import new_directory
-from etude.osutil.processes import ending_by_signals, naming_results
-from etude.peak import calibrate as calibrating
+from etude.osutil.processes import ending_by_signals
 from etude.peak import rehearse as rehearsing
+from etude.peak.calibrate import run_calibration
 from etude.peak.harnesses.curves import CURVES
 from etude.peak.policies import policy
 from etude.peak.record import Record
 from etude.peak.rehearse import Place, bench_model_like
-from etude.peak.search import Bench, PacedBench, Policy, Watcher, search, with_deadline
-from etude.peak.search_store import SearchSpec, SearchStore, open_store
+from etude.peak.search import Bench, PacedBench, Policy, Watcher
+from etude.peak.search_session import named_bench, run_search, unwatched
+from etude.peak.search_store import SearchSpec, SearchStore
 from etude.peak.sources import Source, simulated_curves
-from etude.peak.task import CALIBRATION, Answer
+from etude.peak.task import CALIBRATION, TrialRequest
 from etude.present.progress.capacity import PeakDisplay
 from etude.present.section import FilePath, note
 from etude.present.sections.calibration import calibration_blocks, calibration_document, calibration_figures
@@ -33,7 +35,7 @@ from etude.present.sections.peak import FORMAT, VERSION, search_of
 from etude.present.sections.rehearsal import rehearsal_blocks, rehearsal_document
 from etude.present.terminal import Terminal, show, show_aside
 from etude.present.to_json import print_json
-from etude.units.formatting import counted, duration
+from etude.units.formatting import duration
 
 SEARCHES = 20
 """Default number of rehearsed searches on each curve."""
@@ -41,20 +43,26 @@ SEARCHES = 20
 
 def search_peak(options: argparse.Namespace, source: Source) -> int:
     """Search, and show the answer; returns the exit code."""
-    chosen = policy(options.policy)
+    policy(options.policy)  # an unknown one is refused before there is a directory
+    path = directory_of(options, source)
     sought = SearchSpec(source.name, source.task, options.policy, source.text, dict(options.factor))
     if (spec := pool_of(options)) is not None:
         from etude.cli.measure import pool_run  # clusters are loaded where there is one
 
-        found = pool_run.peak(directory_of(options, source), source, sought, spec, options)
-        assert found.answer is not None
-        show_searches([search_of(found, found.answer, source.peak)], options)
-        return 0 if found.answer.kept else 1
-    with ending_by_signals(), open_store(directory_of(options, source), sought, options.command_line) as kept:
-        answer = _answered(options, source, chosen, kept)
-        kept.answered(answer)
-    show_searches([search_of(kept, answer, source.peak)], options)
-    return 0 if answer.kept else 1
+        kept = pool_run.peak(path, source, sought, spec, options)
+    else:
+        with ending_by_signals():
+            kept = run_search(
+                path,
+                sought,
+                partial(_bench, options, source),
+                command_line=options.command_line,
+                deadline=options.deadline,
+                watch=unwatched if options.quiet else _displayed,
+            )
+    assert kept.answer is not None
+    show_searches([search_of(kept, kept.answer, source.peak)], options)
+    return 0 if kept.answer.kept else 1
 
 
 def directory_of(options: argparse.Namespace, source: Source) -> Path:
@@ -62,50 +70,24 @@ def directory_of(options: argparse.Namespace, source: Source) -> Path:
     return Path(options.output) if options.output is not None else new_directory(None, f"peak-{source.name}")
 
 
-def _answered(options: argparse.Namespace, source: Source, policy: Policy, kept: SearchStore) -> Answer:
-    """The search itself: it goes on after the trials that are on disk."""
-    if options.deadline is not None:
-        policy = with_deadline(policy, options.deadline)
-    before = kept.trials()
+@contextmanager
+def _bench(options: argparse.Namespace, source: Source, kept: SearchStore) -> Iterator[Bench]:
     say_lost(kept, "trials")
-    with open_bench(options, source, kept) as bench:
-        if options.quiet:
-            return search(policy, kept.task, bench, before, kept.keep)
-        with closing(PeakDisplay(sys.stderr, kept.task, policy)) as display:
-            display.resumed(before)
-            watcher = Watcher(display.begins, display.window, display.made)
-            return search(policy, kept.task, bench, before, kept.keep, watcher)
+    with named_bench(source, kept) as bench:
+        yield bench if options.speed is None else PacedBench(bench, options.speed, time.sleep)
+
+
+@contextmanager
+def _displayed(kept: SearchStore, policy: Policy) -> Iterator[Watcher]:
+    with closing(PeakDisplay(sys.stderr, kept.task, policy)) as display:
+        display.resumed(kept.trials())
+        yield Watcher(display.begins, display.window, display.made)
 
 
 def say_lost(kept: Record, what: str) -> None:
     """Print the trials that a directory has lost since its last session."""
     if text := kept.lost_text(what):
         show_aside(note(f"{kept.directory}: {text}; missing trials are repeated where needed"))
-
-
-@contextmanager
-def open_bench(options: argparse.Namespace, source: Source, kept: SearchStore) -> Iterator[Bench]:
-    """The bench of a search, brought to where the trials on disk left it; however it ends, it says where they are.
-
-    Raises:
-        EtudeError: with where the trials are, and how to go on.
-    """
-    place = kept.directory / "harness"
-
-    def on_disk(error: EtudeError | None) -> str:
-        count = len(kept.trials())
-        return "" if error and not count else resumed_by_same_command(counted(count, "trial"), kept.directory)
-
-    with (
-        naming_results(on_disk),
-        source.bench(kept.sought.factors, place, kept.trials(), kept.task.seed) as bench,
-    ):
-        yield bench if options.speed is None else PacedBench(bench, options.speed, time.sleep)
-
-
-def resumed_by_same_command(count: str, directory: object) -> str:
-    """The clause of a verb that resumes by being typed again."""
-    return f"{count} on disk; the same command with -o {directory} resumes"
 
 
 def rehearse(options: argparse.Namespace, source: Source) -> int:
@@ -173,18 +155,19 @@ def calibrate(options: argparse.Namespace, source: Source) -> int:
     task, peak = source.task, source.task.seed_load or source.peak
     if peak is None:
         raise UsageError("--calibrate measures at shares of the peak: give a load near it with --seed-load")
-    plan = calibrating.plan(task, peak)
     sought = SearchSpec(source.name, task, CALIBRATION, source.text, dict(options.factor))
     screen = Terminal(sys.stderr)
-    with ending_by_signals(), open_store(directory_of(options, source), sought, options.command_line) as kept:
-        with open_bench(options, source, kept) as bench:
-            for number, request in enumerate(plan[len(kept.trials()) :], len(kept.trials()) + 1):
-                if not options.quiet:
-                    where = f"{task.load_text(request.load)} for {duration(request.runlength_s)}"
-                    screen.say(f"{number} of {len(plan)}: {where}: {request.why}")
-                kept.keep(request, bench.run(request, lambda windows: False))
-        found = calibrating.calibrate(task, peak, kept.trials())
-        kept.answered(Answer(None, 0.0, float("inf"), task.confidence, False, "a calibration"))
+
+    def begins(number: int, of: int, request: TrialRequest) -> None:
+        if not options.quiet:
+            where = f"{task.load_text(request.load)} for {duration(request.runlength_s)}"
+            screen.say(f"{number} of {of}: {where}: {request.why}")
+
+    path, opened = directory_of(options, source), partial(_bench, options, source)
+    with ending_by_signals():
+        kept, found = run_calibration(
+            path, sought, peak, opened, command_line=options.command_line, begins=begins
+        )
     files = saved_figures(calibration_figures(task, found), options, kept.directory)
     if options.json:
         _print_json({"calibration": calibration_document(found), "results": str(kept.directory)})

@@ -13,7 +13,7 @@ from etude.figures.save import save
 from etude.figures.style import Style
 from etude.figures.surface import figures_of
 from etude.peak.task import CALIBRATION
-from etude.present.section import Block, FilePath, Sentence
+from etude.present.section import Block, FilePath
 from etude.present.sections.peak import (
     FORMAT,
     VERSION,
@@ -24,14 +24,11 @@ from etude.present.sections.peak import (
     stored_search,
 )
 from etude.present.sections.peaks import figure_of, named_apart
-from etude.present.sections.surface import surface_document, surface_section
+from etude.present.sections.surface import map_blocks, surface_document
 from etude.present.sentences.peak import of_map
-from etude.present.sentences.status import UNFINISHED
-from etude.present.sentences.verdict import as_line
 from etude.present.terminal import show
 from etude.present.to_json import print_json
 from etude.surface.map_store import MapStore, surface_result_of
-from etude.units.formatting import counted
 
 
 def show_stored_searches(options: argparse.Namespace) -> int:
@@ -100,28 +97,11 @@ def show_map(kept: MapStore, options: argparse.Namespace) -> int:
         print_json(head | told | surface_document(mapped, target=options.target))
         list(files)
     else:
-        if status := _map_status(kept, words):
-            show([Sentence(status, "warning")])
-        if end is not None:
-            show([Sentence(f"Ended: {end['why']}.", "aside")])
-        show(surface_section(mapped, target=options.target, drawn=False))
+        show(map_blocks(kept, mapped, target=options.target))
         show(files)
         show([FilePath("Results", str(kept.directory), "aside")])
     good = all(sample.kept and sample.state == "measured" for sample in mapped.last.values())
     return 0 if good and mapped.last and end is not None else 1
-
-
-def _map_status(kept: MapStore, words: Sequence[str]) -> str:
-    """The first words of a map, which limit all that follows: `Simulated; unfinished. Interrupted after …`; empty where
-    nothing does."""
-    parts = list(filter(None, [as_line(words)]))
-    if UNFINISHED in words:
-        measured = len({sample.cell for sample in kept.samples()})
-        parts.append(
-            f"Interrupted after {measured} of {counted(kept.definition.space.size, 'configuration')}: "
-            f"the same command with -o {kept.directory} resumes it."
-        )
-    return " ".join(parts)
 
 
 def figure_path(name: str, options: argparse.Namespace, usual: Path | None = None) -> Path:

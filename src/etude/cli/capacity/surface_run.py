@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import AbstractContextManager, closing
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from etude.cli.capacity.peak_run import place_of, resumed_by_same_command, say_lost
+from etude.cli.capacity.peak_run import place_of, say_lost
 from etude.cli.capacity.show_results import show_map
 from etude.cli.shared_options import pool_of
 from etude.cluster.pool.job import PoolSpec
-from etude.cluster.pool.journal import FILE, Journal, JournaledPool, timeline
+from etude.cluster.pool.journal import Journal, JournaledPool, timeline
 from etude.cluster.pool.spec import open_pool
-from etude.errors import InputError, UsageError
+from etude.errors import UsageError
 from etude.experiment.session import new_directory
-from etude.osutil.processes import ending_by_signals, naming_results
+from etude.osutil.processes import ending_by_signals
 from etude.present.progress.capacity import SurfaceDisplay
 from etude.present.section import Sentence
 from etude.present.sections.rehearsal import map_rehearsal_blocks, map_rehearsal_document
@@ -27,14 +27,13 @@ from etude.present.to_json import print_json
 from etude.surface import rehearsal
 from etude.surface.configuration_jobs import ConfigurationJobs
 from etude.surface.distributed_map import DistributedDisplay, run_map_over_pool
-from etude.surface.map_store import MapDefinition, MapStore, define_map, open_map
+from etude.surface.map_request import MapRequest, changed_rules, map_here, naming_configurations, request_map
+from etude.surface.map_store import MapDefinition, MapStore, open_map
 from etude.surface.metric import Metric
-from etude.surface.next_configuration import Rules, contradiction
-from etude.surface.peaks import PeakRate, response_of, simulated_response, source_of
+from etude.surface.peaks import PeakRate, source_of
 from etude.surface.response import Response
-from etude.surface.run_map import Display, MapBudget, run_map
+from etude.surface.run_map import Display, MapBudget
 from etude.surface.spec import MetricOf, read_spec
-from etude.units.formatting import counted
 
 FORMAT, VERSION = "etude-surface", 1
 MAPS = 5
@@ -43,77 +42,40 @@ MAPS = 5
 def map_surface(options: argparse.Namespace) -> int:
     """Map on this machine or over a pool, and show the map; returns the exit code."""
     pool = pool_of(options)
-    what, response, budget = asked_for(options)
-    if pool is None:
-        return show_map(mapped(options, what, response, budget), options)
-
-    return show_map(mapped_over(options, pool, what, response, budget), options)
-
-
-def asked_for(options: argparse.Namespace) -> tuple[MapDefinition, Response, MapBudget]:
-    """The map that is asked for, as the command line changes it."""
-    budget = MapBudget({}, options.budget)
-    if options.deadline is not None:
-        budget = replace(budget, left_s=lambda: (options.deadline - datetime.now(UTC)).total_seconds())
-    if options.simulate is not None:
-        system, response = simulated_response(options.simulate)
-        what = define_map(
-            system.law.name, system.space, rules_of(Rules(), options, system.space.size), response, ""
+    asked = request_map(
+        None if options.spec is None else Path(options.spec),
+        options.simulate or "",
+        _changes(options),
+        budget_s=options.budget,
+        deadline=options.deadline,
+        over_pool=pool is not None,
+    )
+    if pool is not None:
+        return show_map(mapped_over(options, pool, asked), options)
+    with ending_by_signals():
+        kept = map_here(
+            directory_of(options, asked.definition),
+            asked,
+            command_line=options.command_line,
+            retry=options.retry,
+            watch=partial(_watched, options),
         )
-        return what, response, budget
-
-    spec = read_spec(Path(options.spec))
-    for name, resource in spec.resources.items() if options.pool is None else ():
-        if (why := resource.check()) is not None:
-            raise UsageError(f"{spec.path}: factor {name} ({resource.name}) cannot be set here: {why}")
-    response = response_of(spec, options.deadline)
-    budget = replace(
-        budget,
-        resources=spec.resources,
-        budget_s=spec.budget_s if options.budget is None else options.budget,
-        cell_s=spec.cell_s,
-    )
-    return (
-        define_map(
-            spec.name, spec.space, rules_of(spec.rules, options, spec.space.size), response, spec.text
-        ),
-        response,
-        budget,
-    )
+    return show_map(kept, options)
 
 
-def rules_of(rules: Any, options: argparse.Namespace, size: int) -> Any:
-    given = {
-        "plan": options.plan,
-        "count": options.count,
-        "error": options.error,
-        "skip": options.skip or None,
-    }
-    if options.plan is not None and options.plan != rules.plan:  # what is only of the plan that SPEC has
-        rules = replace(rules, error=None, base=None, skip=rules.skip and options.plan != "in-order")
-    changed = replace(rules, **{name: value for name, value in given.items() if value is not None})
-    if (wrong := contradiction(changed, size)) is not None:
-        raise UsageError(f"--{' '.join(wrong)}")
-    return changed
+def _changes(options: argparse.Namespace) -> dict[str, Any]:
+    changes = {name: getattr(options, name) for name in ("plan", "count", "error")}
+    return changes | {"skip": options.skip or None}
 
 
-def mapped(
-    options: argparse.Namespace, what: MapDefinition, response: Response, budget: MapBudget
-) -> MapStore:
-    """The map itself: it goes on after the cells that are on disk."""
-    path = directory_of(options, what)
-    _none_under_way(path)
-    with ending_by_signals(), open_map(path, what, options.command_line) as kept:
-        say_lost(kept, "configurations")
-        if options.retry:
-            kept.forget_failed()
-        with _on_disk(kept):
-            if options.quiet:
-                run_map(kept, response, budget, Display())
-                return kept
-            with closing(SurfaceDisplay(sys.stderr, kept)) as display:
-                run_map(kept, response, budget, Display(display.begins, display.tell, display.made))
-    return kept
+@contextmanager
+def _watched(options: argparse.Namespace, kept: MapStore) -> Iterator[Display]:
+    say_lost(kept, "configurations")
+    if options.quiet:
+        yield Display()
+        return
+    with closing(SurfaceDisplay(sys.stderr, kept)) as display:
+        yield Display(display.begins, display.tell, display.made)
 
 
 def directory_of(options: argparse.Namespace, what: MapDefinition) -> Path:
@@ -121,27 +83,9 @@ def directory_of(options: argparse.Namespace, what: MapDefinition) -> Path:
     return Path(options.output) if options.output is not None else new_directory(None, f"surface-{what.name}")
 
 
-def _none_under_way(path: Path) -> None:
-    """Raises InputError where jobs in a pool measure cells of this map."""
-    if not (path / FILE).exists() or not (count := len(Journal(path).unfinished())):
-        return
-    jobs = "a job" if count == 1 else f"{count} jobs"
-    raise InputError(
-        f"{path}: {jobs} of it may be under way in a pool: resume with the same --pool, which waits for them"
-    )
-
-
-def _on_disk(kept: MapStore) -> AbstractContextManager[None]:
-    """However a map is ended, it says where it is, and how to resume it."""
-    return naming_results(
-        lambda _: resumed_by_same_command(counted(len(kept.samples()), "configuration"), kept.directory)
-    )
-
-
-def mapped_over(
-    options: argparse.Namespace, pool: PoolSpec, what: MapDefinition, response: Response, budget: MapBudget
-) -> MapStore:
+def mapped_over(options: argparse.Namespace, pool: PoolSpec, asked: MapRequest) -> MapStore:
     """The map; it goes on after the cells that are on disk, and with the jobs that are under way."""
+    what, response, budget = asked.definition, asked.response, asked.budget
     _check_pool(pool, response, budget)
     screen = Terminal(sys.stderr)
     path = directory_of(options, what).absolute()
@@ -153,7 +97,7 @@ def mapped_over(
     with ending_by_signals(), open_map(path, what, options.command_line, elsewhere=True) as kept:
         if options.retry:
             kept.forget_failed()
-        with _on_disk(kept), open_pool(pool, path, say=screen.say) as nodes:
+        with naming_configurations(kept), open_pool(pool, path, say=screen.say) as nodes:
             _spread(kept, cells, JournaledPool(nodes, Journal(path)), budget, quiet=options.quiet)
     return kept
 
@@ -216,7 +160,7 @@ def rehearse_surface(options: argparse.Namespace) -> int:
         )
     source = source_of(spec.response, spec.path.parent)
     place = place_of(options, source)
-    rules = rules_of(spec.rules, options, spec.space.size)
+    rules = changed_rules(spec.rules, _changes(options), spec.space.size)
     screen = Terminal(sys.stderr)
     count = options.maps or MAPS
 

@@ -27,7 +27,7 @@ from etude.history.backtest import (
     keep,
     read_rules,
 )
-from etude.history.metric_history import Course, courses
+from etude.history.metric_history import Course, stored_courses
 from etude.present.page.content import write
 from etude.present.progress.bench import Display
 from etude.present.sections.history import history_blocks, history_page
@@ -49,9 +49,9 @@ def run(options: argparse.Namespace) -> int:
     """Read the store, find the steps, show them."""
     _check(options)
     with open_store(options.store) as store:
-        entries = store.history(options.test, options.metric, machine=options.machine, branch=options.branch)
-        found = courses(entries, store.marks())
-        _check_found(found, options)
+        found = stored_courses(
+            store, options.test, options.metric, machine=options.machine, branch=options.branch
+        )
         if options.rules is not None:
             return alerts(found, store, options)
     if options.json:
@@ -78,15 +78,6 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError("--backtest, --gate and --confirm are about rules: name their file with --rules")
     if options.backtest and (options.gate or options.confirm):
         raise UsageError("--backtest is run by itself; then --gate")
-
-
-def _check_found(found: Sequence[Course], options: argparse.Namespace) -> None:
-    if not found:
-        chosen = [f"{n} {v}" for n in ("machine", "branch") if (v := getattr(options, n)) is not None]
-        where = f" for {' and '.join(chosen)}" if chosen else ""
-        raise InputError(
-            f"{options.test}: the store has no result with values{where}; etude store list names all"
-        )
 
 
 def run_mark(options: argparse.Namespace) -> int:

@@ -20,9 +20,13 @@ from etude.present.section import (
     number,
     page_table,
 )
+from etude.present.sentences.peak import of_map
+from etude.present.sentences.status import UNFINISHED
 from etude.present.sentences.surface import optimum_lines, summary_lines
+from etude.present.sentences.verdict import as_line
 from etude.surface.effects import Ratio
 from etude.surface.factors import Configuration, magnitude, setting_text
+from etude.surface.map_store import MapStore
 from etude.surface.ranges import LITTLE, NOTHING, Limit, Range
 from etude.surface.summary import Summary, summarise
 from etude.surface.surface_result import Estimate, SurfaceResult, axis_label, estimate_text, joined, span_text
@@ -68,6 +72,29 @@ def surface_section(
     answer = optimum_lines(said.optimum) if said.optimum else ("Nothing is known yet.",)
     end = [f"Ended: {ended}."] if ended else []
     return Section(key, heading, blocks, (*filter(None, [status]), *answer, *end), _questions(mapped, said))
+
+
+def map_blocks(kept: MapStore, mapped: SurfaceResult, *, target: float | None = None) -> Iterator[Block]:
+    """The blocks of a stored map on a terminal, with what limits it first."""
+    if status := map_status(kept, mapped):
+        yield Sentence(status, "warning")
+    if (end := kept.document.get("surface")) is not None:
+        yield Sentence(f"Ended: {end['why']}.", "aside")
+    yield from surface_section(mapped, target=target, drawn=False).blocks
+
+
+def map_status(kept: MapStore, mapped: SurfaceResult) -> str:
+    """The first words of a map, which limit all that follows: `Simulated; unfinished. Interrupted after …`; empty where
+    nothing does."""
+    words = of_map(kept, mapped)
+    parts = list(filter(None, [as_line(words)]))
+    if UNFINISHED in words:
+        measured = len({sample.cell for sample in kept.samples()})
+        parts.append(
+            f"Interrupted after {measured} of {counted(kept.definition.space.size, 'configuration')}: "
+            f"the same command with -o {kept.directory} resumes it."
+        )
+    return " ".join(parts)
 
 
 def _questions(mapped: SurfaceResult, said: Summary) -> dict[str, tuple[str, ...]]:
