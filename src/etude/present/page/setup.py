@@ -23,7 +23,7 @@ _PARTITION = re.compile(r"p?\d+$")
 
 @dataclass(frozen=True)
 class Setup:
-    """What one test ran on; empty texts where it is not recorded."""
+    """The ground of one test; empty texts where it is not recorded."""
 
     file_system: str
     device: str

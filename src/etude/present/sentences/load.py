@@ -138,7 +138,7 @@ def certainty_line(found: LoadFigures) -> str:
 def caveat_lines(
     runs: Sequence[LoadReport], found: LoadFigures, windows: Sequence[WindowFigures]
 ) -> Iterator[str]:
-    """What speaks against the figures."""
+    """Caveats of the figures."""
     if any(run.summary is None for run in runs):
         yield "An output ends before its summary: whether the generator was the limit is not known."
     if any(run.summary is not None and run.summary.ended == "early" for run in runs):

@@ -20,7 +20,7 @@ DIRECT = {
 
 
 def verdict_line(reports: Mapping[int, ReplayReport]) -> str:
-    """Whether all replays were faithful, and why not, in one sentence."""
+    """The verdict on all replays, with the reason, in one sentence."""
     faults, count = faults_of(reports), len(reports)
     of = f" in each of {counted(count, 'trial')}" if count > 1 else ""
     if not faults:
@@ -125,7 +125,7 @@ def lateness_lines(reports: Sequence[ReplayReport]) -> Iterator[str]:
 
 
 def caveat_lines(reports: Sequence[ReplayReport]) -> Iterator[str]:
-    """What speaks against the times."""
+    """Caveats of the times."""
     cached = {each.cached for each in reports if each.cached}
     for warm in sorted(cached):
         cold = "original" if warm == "replay" else "replay"
