@@ -61,6 +61,9 @@ etude report -o page.html --title Copies --between-sessions 2% --same-within 2% 
 etude report --format markdown --metric user --reference b --confidence 99 bench/plain
 etude report --format markdown peak/posterior peak/bracket
 etude report --format markdown bundles/two.tar.gz readers/hyperfine-1.json
+etude report --format {markdown,latex} {replays/faithful.json,load/overloaded.jsonl}
+etude report -o page.html {replays/changed.json,load/directory.jsonl}
+etude report --format markdown replays/faithful.json load/known-server.jsonl bench/plain
 """
 PLOTS = """
 etude plot --data data -o x.svg --kind {bars,ratio,ecdf,box,violin,histogram,percentiles,timeline} bench/plain

@@ -29,6 +29,7 @@ from etude.present.sentences.warnings import advice, found_text
 from etude.results.blocks import read_blocks
 from etude.results.bundle import open_bundle, verify
 from etude.results.columns import read_columns
+from etude.results.engine_reports import read_report
 from etude.results.histograms import decode
 from etude.results.monitor import load as load_monitor
 from etude.results.reader import load_results
@@ -267,6 +268,7 @@ READERS: Mapping[str, Read] = {
     "stores/*": store,
     "bundles/*": bundle,
     "load/*": histograms,
+    "replays/*": read_report,
     "specs/*.rules.toml": read_rules,
     "specs/*.harness.toml": harness,
     "specs/*.surface.toml": read_spec,

@@ -243,12 +243,10 @@ def test_a_replay_shows_both_runs_and_is_judged_where_it_has_a_schedule(tmp_path
     played, hurried = etude.replay(captured), etude.replay(captured, timing="none")
     assert played.faithful in (True, False)
     assert hurried.faithful is None
-    (table,) = [block for block in played.section().blocks if isinstance(block, Table)]
-    assert [column.heading for column in table.columns] == ["", "original", "replay", "ratio"]
-    assert table.columns[2].cells[0].value == played.run_s
-    assert played._repr_html_().count("<table") == 1
-    with pytest.raises(UsageError):
-        played.plot()
+    times, *_ = [block for block in played.section().blocks if isinstance(block, Table)]
+    assert times.columns[2].cells[0].value == played.run_s
+    assert played._repr_html_().count("<table") >= 1
+    assert played.plot()._repr_png_().startswith(b"\x89PNG")
 
 
 def test_results_have_directories_of_their_own_however_fast_they_are_made(

@@ -25,6 +25,7 @@ from etude.present.section import Section
 from etude.present.sections.profile import profile_blocks
 from etude.present.sections.replay import replay_section
 from etude.program import engine_path
+from etude.results.engine_reports import ReplayReport
 
 if TYPE_CHECKING:
     import polars
@@ -130,8 +131,9 @@ class Replay(Result):
         return float(self.measurements["original"]["run_s"])
 
     def section(self) -> Section:
-        """Its verdict, and both runs side by side."""
-        return replay_section(self.measurements, self.faithful)
+        """Its verdict, both runs side by side, and what was not played."""
+        report = codec.decoded(ReplayReport, dict(self.measurements), "replay")
+        return replay_section({1: report}, "replay")
 
     def to_frame(self) -> polars.DataFrame:
         """One row per measurement that both runs have: `what`, `original`, `replay`, in s or bytes."""

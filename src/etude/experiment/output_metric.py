@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from etude.patterns import PatternError, compile_pattern
+from etude.results.engine_reports import json_objects
 from etude.results.model import MetricValue
 from etude.results.trial_join import stored_unit
 from etude.units.parsing import number_in
@@ -20,7 +21,6 @@ _NAME = r"""\.([\w-]+)|\["([^"]*)"\]|\['([^']*)'\]|\[(\d+)\]"""
 _PLACE = re.compile(rf"\$(?:{_NAME})+")
 _STEP = re.compile(_NAME)
 _QUOTED = re.compile(r"""(["'])(?:(?!\1).)+\1""")
-_OBJECT = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
 _GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])")
 _NOWHERE = object()
 METRIC_BYTES = 16 << 20
@@ -117,7 +117,7 @@ def _by_path(place: str, text: str) -> tuple[Sequence[float], str]:
     """Numbers at that path in all objects that have it; or the reason why there is none, of the first."""
     values: list[float] = []
     any_object = False
-    for document in _objects(text):
+    for document in json_objects(text):
         any_object = True
         found = _at(place, document)
         if found is _NOWHERE:
@@ -136,18 +136,6 @@ def _number(found: Any) -> float:
         return float(found) if type(found) in (int, float) else math.nan
     except OverflowError:
         return math.inf
-
-
-def _objects(text: str) -> Iterator[Any]:
-    """The outermost JSON objects that start at the beginning of a line."""
-    decoder, end = json.JSONDecoder(), 0
-    while match := _OBJECT.search(text, end):
-        end = match.end() + 1
-        try:
-            document, end = decoder.raw_decode(text, match.end())
-        except (ValueError, RecursionError):
-            continue
-        yield document
 
 
 def _at(place: str, document: Any) -> Any:

@@ -29,6 +29,7 @@ from etude.machine.boot import record, restart
 from etude.machine.cool.dataset import DataSet
 from etude.machine.cool.methods import REBOOTS, Cooled, cool
 from etude.machine.resources.cgroups import oom_kills
+from etude.results.engine_reports import holds_report
 from etude.results.model import Measurement, from_line, metric_kind
 from etude.results.reader import read_measurements
 
@@ -370,13 +371,16 @@ def _write(bench: Bench, test: Test, measurements: tuple[Measurement, ...]) -> N
 
 
 def _log(bench: Bench, test: Test, m: Measurement) -> None:
-    """Write the log of a worker: its standard error, and all output of a trial that failed or was excluded."""
+    """Write the log of a worker: its standard error, all output of a trial that failed or was excluded, and the report
+    of a replay or a load."""
     for stream in ("stdout", "stderr"):
         captured = getattr(m, stream)
-        if captured and captured["bytes"] and (stream == "stderr" or not m.kept or m.failed):
-            bench.writer.log(
-                test.name, f"{m.trial:04d}-{m.worker}.{stream}", captured["tail"][-CAPTURE_BYTES:]
-            )
+        if not captured or not captured["bytes"]:
+            continue
+        report = stream == "stdout" and holds_report(captured["tail"])
+        if report or stream == "stderr" or not m.kept or m.failed:
+            text = captured["tail"] if report else captured["tail"][-CAPTURE_BYTES:]
+            bench.writer.log(test.name, f"{m.trial:04d}-{m.worker}.{stream}", text)
 
 
 def _ending(test: Test, m: Measurement) -> str:

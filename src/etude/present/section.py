@@ -266,6 +266,7 @@ class Content:
     differences: tuple[Table, ...]
     explained: tuple[tuple[str, str], ...]
     sources: tuple[Source, ...]
+    setups: Table
     data: Mapping[str, Any]
     details: tuple[str, ...]
     """Sentences on the details of each comparison."""
@@ -275,3 +276,13 @@ class Content:
     """The notice above all else, that results are simulated; empty for measurements."""
     beside: tuple[Section, ...] = ()
     """Sections on what the monitor saw beside the trials."""
+
+    @property
+    def floors(self) -> bool:
+        """True where the A/A noise of a comparison is known."""
+        return any(each.get("floor") for result in self.data["results"] for each in result["comparisons"])
+
+    @property
+    def only_parts(self) -> bool:
+        """True where nothing but parts was read: there are no tests, warnings and machines to list."""
+        return bool(self.parts) and not (self.shown or self.snapshots or self.summaries or self.sources)

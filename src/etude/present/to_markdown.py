@@ -71,8 +71,9 @@ def _lines(c: Content) -> Iterator[str]:
         if table.rows:
             yield from ("", f"### {escaped(table.caption)}", "")
             yield from table_markdown(table)
-    yield from ("", "### Warnings", "")
-    yield from _warnings(c)
+    if not c.only_parts:
+        yield from ("", "### Warnings", "")
+        yield from _warnings(c)
     for part in c.beside:
         yield from _part(part)
     yield from (

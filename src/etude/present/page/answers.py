@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 from etude.analysis.comparison import Comparison
 from etude.analysis.load_subject import Summaries
@@ -13,6 +11,7 @@ from etude.analysis.snapshot_differences import Differences
 from etude.analysis.subject import ended_in
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.present.page.gather import SEARCHES, Gathered
+from etude.present.page.setup import machine_sentence, setup_lines
 from etude.present.section import Answer, Section
 from etude.present.sentences import comparison as text
 from etude.present.sentences import details
@@ -22,7 +21,6 @@ from etude.present.sentences.machines import machine_line
 from etude.present.sentences.notes import listed_names
 from etude.present.sentences.verdict import not_compared_lines, status_line, unanswered_lines
 from etude.present.sentences.warnings import group_text
-from etude.results.results import machine_member
 from etude.stats.cross_session import NotSupported
 from etude.units.formatting import counted, duration, percent, quantity, span
 
@@ -204,6 +202,7 @@ def _metric(verdict: Verdict) -> str:
 def _where(found: Gathered) -> Iterator[str]:
     for where, verdict in _labelled(found):
         yield where + machine_sentence(verdict.subject.experiment)
+        yield from (where + line for line in setup_lines(verdict.subject.experiment))
     for summary in found.summaries:
         yield f"{summary.label} has no record of its machine."
     for label, differences in found.machines:
@@ -214,44 +213,6 @@ def _where(found: Gathered) -> Iterator[str]:
             )
         else:
             yield f"The machine of {label} does not differ from that of the first result in anything recorded."
-
-
-def simulation_of(experiment: Mapping[str, Any] | None) -> str:
-    """The simulated system, such as `mm1:700`; empty for a measurement."""
-    plan = (experiment or {}).get("plan") or {}
-    text = plan.get("text")
-    harness = str(plan.get("harness") or (text if isinstance(text, str) else "")).split()
-    return " ".join(harness[1:]) if plan.get("kind") in SEARCHES and harness[:1] == ["simulate"] else ""
-
-
-def under_test_of(experiment: Mapping[str, Any] | None) -> list[str]:
-    """The file systems that tests of a script worked on, each once, such as `ext4 on /mnt`."""
-    places = (test.get("file_system") or {} for test in (experiment or {}).get("tests") or ())
-    found = (f"{place['type']} on {place['mount_point']}" for place in places if place.get("type"))
-    return list(dict.fromkeys(found))
-
-
-def machine_sentence(experiment: Mapping[str, Any] | None) -> str:
-    """The machine in one line: processor, memory, system, file system. Of a simulation: that there was none."""
-    if simulated := simulation_of(experiment):
-        return f"Simulated ({simulated}): response times were computed, and no machine served them."
-    member = partial(machine_member, experiment)
-    cpus, memory = member("cpu", "online"), member("memory", "total_bytes")
-    under_test = under_test_of(experiment)
-    directory = () if under_test else (member("directory", "type"), member("directory", "device"))
-    parts = [
-        member("cpu", "model"),
-        counted(cpus, "CPU") if isinstance(cpus, int) else None,
-        f"{quantity(memory, 'B')} of memory" if isinstance(memory, int) else None,
-        member("system", "distribution"),
-        f"kernel {member('system', 'kernel_release')}" if member("system", "kernel_release") else None,
-        f"under test {_some(under_test)}" if under_test else None,
-        f"{directory[0]} on {directory[1]}" if directory and all(directory) else None,
-        "a virtual machine" if member("virtualisation", "hypervisor_flag") else None,
-        f"host {member('system', 'hostname')}" if member("system", "hostname") else None,
-    ]
-    known = [str(part) for part in parts if part]
-    return f"{', '.join(known)}." if known else "The machine was not recorded in these results."
 
 
 def _often(found: Gathered) -> Iterator[str]:

@@ -16,10 +16,12 @@ from etude.analysis.warnings import meaning_of
 from etude.errors import EtudeError, MachineRefuses
 from etude.osutil.files import replace_file
 from etude.osutil.trust import write_user_file
-from etude.present.page.answers import answers_of, headline, simulation_of
+from etude.present.page.answers import answers_of, headline
+from etude.present.page.engine_sections import engine_sections
 from etude.present.page.gather import Gathered
 from etude.present.page.method_notes import explanations
 from etude.present.page.rawdata import anchor, raw_data, warning_anchor
+from etude.present.page.setup import setups_table, simulation_of
 from etude.present.page.tables import (
     comparisons_table,
     machine_tables,
@@ -62,9 +64,12 @@ def content_of(
     warnings = tuple(
         warned for place, verdict in enumerate(found.verdicts) for warned in _warnings(verdict, place)
     )
-    labels = tuple(
-        [verdict.subject.label for verdict in found.verdicts] + [each.label for each in found.summaries]
+    labels = (
+        *(verdict.subject.label for verdict in found.verdicts),
+        *(each.label for each in found.summaries),
+        *(label for label, _ in found.reports),
     )
+    parts = (*engine_sections(found), *parts)
     answer = tuple(line for part in parts for line in part.answer)
     content = Content(
         title=title or _title(found, labels),
@@ -83,11 +88,12 @@ def content_of(
         shown=tuple(_shown(found, warnings)),
         snapshots=tuple(_snapshots(found)),
         differences=tuple(machine_tables(found)),
-        explained=tuple(explanations(found)),
+        setups=setups_table(found),
+        explained=tuple(explanations(found, parts)),
         sources=tuple(_sources(found)),
         data=raw_data(found),
         details=tuple(_details(found)),
-        parts=tuple(parts),
+        parts=parts,
         beside=monitor_sections(found),
     )
     masked: Content = found.mask.parts(content)

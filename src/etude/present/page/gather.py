@@ -14,6 +14,7 @@ from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.masking import Mask, mask_of_all
+from etude.results.engine_reports import Report, is_report, read_report
 from etude.results.reader import first_measurement
 
 SEARCHES = ("peak", "surface")
@@ -35,6 +36,8 @@ class Gathered:
     commands: Mapping[tuple[str, str], str]
     """Command lines by label and test, where they are known."""
     verdict_options: VerdictOptions
+    reports: tuple[tuple[str, Report], ...] = ()
+    """Label and content of each file that holds the output of a replay or a load."""
     mask: Mask = field(default_factory=Mask)
     """The secrets of all results, which must not stand in a page."""
 
@@ -55,7 +58,11 @@ def gather(
     verdict_options = verdict_options or VerdictOptions(full=True)
     subjects: list[Subject] = []
     summaries: list[Summaries] = []
+    reports: list[tuple[str, Report]] = []
     for path in paths:
+        if is_report(Path(path)):
+            reports.append((path, read_report(Path(path))))
+            continue
         found = read_subject(path, confidence=verdict_options.confidence)
         (summaries if isinstance(found, Summaries) else subjects).append(found)  # type: ignore[arg-type]
     mask = mask_of_all((each.label, each.experiment or {}) for each in subjects)
@@ -69,6 +76,7 @@ def gather(
         _machines(subjects),
         {key: command for subject in subjects for key, command in _commands(subject, mask)},
         verdict_options,
+        tuple(reports),
         mask,
     )
 

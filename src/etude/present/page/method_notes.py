@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from etude.analysis.replays import LATE_S, MISMATCHES, UNPLAYED
 from etude.present.page.gather import Gathered
-from etude.units.formatting import level_text
+from etude.present.section import Section
+from etude.units.formatting import level_text, percent, quantity
 
 
-def explanations(found: Gathered) -> Iterator[tuple[str, str]]:
-    """Name and explanation of each number that the report has."""
+def explanations(found: Gathered, parts: Sequence[Section] = ()) -> Iterator[tuple[str, str]]:
+    """Name and explanation of each number that the report and its parts have."""
+    kinds = {part.key.partition("-")[0] for part in parts}
+    if "replay" in kinds:
+        yield from _REPLAY
+    if "load" in kinds:
+        yield from _LOAD
+    if found.reports and not (found.verdicts or found.summaries):
+        return
     level = level_text(found.verdict_options.confidence)
     yield (
         "trial",
@@ -85,3 +94,33 @@ def explanations(found: Gathered) -> Iterator[tuple[str, str]]:
         "Each series of included trials is searched for trends, level shifts at its ends, outliers, bimodal values, "
         "autocorrelation, and a clock that is too coarse. A warning changes no number.",
     )
+
+
+_REPLAY = (
+    (
+        "faithful",
+        f"99 % of calls began less than {quantity(LATE_S, 's')} late, at most {percent(MISMATCHES)} had another "
+        f"result, and at most {percent(UNPLAYED)} of the program's bytes, transfers, and time in reads and writes "
+        "is not played: the default bounds of etude replay --judge.",
+    ),
+    (
+        "recorded and replayed time",
+        "Run time is from the first call to the end of the last. The others are the time within calls, summed over all "
+        "threads.",
+    ),
+    ("late", "The time from when a call was due to when it began."),
+)
+_LOAD = (
+    (
+        "response",
+        "The time from when a request was due to its answer; in a closed loop from the end of thinking. So a slow "
+        "system cannot hide the requests that it delays (coordinated omission). Percentiles are nearest ranks of all "
+        "responses, and need at least one response beyond them.",
+    ),
+    (
+        "limit",
+        "The generator, where it was so busy or so late that the figures are its own. Else the system, where "
+        "requests could not be sent when due, had no answer, or more were outstanding at the end than the mean "
+        "response explains (Little's law). Else none was reached.",
+    ),
+)

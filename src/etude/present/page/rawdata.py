@@ -10,6 +10,7 @@ import numpy as np
 from etude.analysis.verdict import Verdict
 from etude.analysis.verdict_options import usual_metrics
 from etude.analysis.warnings import DataWarning
+from etude.codec import plain
 from etude.masking import Mask
 from etude.present.page.gather import Gathered
 from etude.results.series import Column, Series
@@ -43,6 +44,7 @@ def raw_data(found: Gathered) -> dict[str, Any]:
             for a in found.across
             if not isinstance(a.found, NotSupported)
         ],
+        "reports": [{"label": printable(label), **plain(report)} for label, report in found.reports],
     }
 
 
@@ -81,7 +83,8 @@ def _result(verdict: Verdict, result: int, everything: bool, several: bool, mask
             for series in verdict.subject.twins
         ],
         "comparisons": [
-            _ratio(f"{c.base}{where}", f"{c.other}{where}", c.metric, c.ratio) for c in verdict.comparisons
+            _ratio(f"{c.base}{where}", f"{c.other}{where}", c.metric, c.ratio) | {"floor": c.floor}
+            for c in verdict.comparisons
         ],
         "experiment": mask.data(verdict.subject.experiment),
     }

@@ -110,11 +110,21 @@ function forest() {
   axis.ticker = new Bokeh.FixedTicker({ ticks: ratios.map((_, place) => -place) });
   axis.major_label_overrides = new Map(ratios.map((c, place) => [-place, plain(shortened(`${c.other} / ${c.base}`))]));
   figure.y_range = new Bokeh.Range1d({ start: 0.6 - ratios.length, end: 0.6 });
-  const words = (c) => `${c.other} against ${c.base}: ${shownNumber(c.ratio)} (${shownNumber(c.low)} to ${shownNumber(c.high)})`;
+  const noise = (c) => (c.floor ? `, A/A noise ± ${shownNumber(100 * c.floor)} %` : "");
+  const words = (c) => `${c.other} against ${c.base}: ${shownNumber(c.ratio)} (${shownNumber(c.low)} to ${shownNumber(c.high)})${noise(c)}`;
   const source = new Bokeh.ColumnDataSource({ data: {
     x: ratios.map((c) => c.ratio), y: ratios.map((_, place) => -place), low: ratios.map((c) => c.low),
     high: ratios.map((c) => c.high), words: ratios.map(words),
   } });
+  // Each row's A/A noise: a ratio within it is not told from identical commands.
+  const noisy = ratios.map((c, place) => ({ floor: c.floor, y: -place })).filter((row) => row.floor);
+  const bands = new Bokeh.ColumnDataSource({ data: {
+    left: noisy.map((row) => 1 / (1 + row.floor)), right: noisy.map((row) => 1 + row.floor),
+    bottom: noisy.map((row) => row.y - 0.45), top: noisy.map((row) => row.y + 0.45),
+  } });
+  figure.quad({ field: "left" }, { field: "right" }, { field: "bottom" }, { field: "top" }, {
+    source: bands, fill_color: colour("aside"), fill_alpha: 0.25, line_color: null,
+  });
   figure.add_layout(new Bokeh.Span({ location: 1, dimension: "height", line_color: colour("ink"), line_dash: "dashed" }));
   figure.segment({ field: "low" }, { field: "y" }, { field: "high" }, { field: "y" }, { source, line_color: colour("kept"), line_width: 3 });
   const dots = figure.scatter({ field: "x" }, { field: "y" }, { source, marker: "square", size: 9, fill_color: colour("kept"), line_color: colour("paper") });

@@ -71,7 +71,7 @@ function asCsv() {
 
 function asJson() {
   const results = DATA.results.map(({ label, primary, tests, twins, comparisons }) => ({ label, primary, tests, twins, comparisons }));
-  return JSON.stringify({ results }, null, 1);
+  return JSON.stringify(DATA.reports.length ? { results, reports: DATA.reports } : { results }, null, 1);
 }
 
 function asExperiments() {
@@ -96,7 +96,7 @@ function download(kind) {
 
 for (const button of document.querySelectorAll("[data-download]")) {
   const kind = button.dataset.download;
-  button.hidden = kind === "experiment" && !DATA.results.some((result) => result.experiment);
+  button.hidden = kind !== "json" && !DATA.results.some((result) => kind === "csv" || result.experiment);
   button.addEventListener("click", () => download(kind));
 }
 

@@ -1,0 +1,322 @@
+"""Reports of `etude replay --json` and `etude load --json`: in a file, or in the outputs that trials have left."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from etude import codec
+from etude.errors import InputError
+from etude.results.reader import read_experiment
+from etude.results.regular import open_regular
+from etude.results.windows import parse_window
+
+HEAD_BYTES = 64 << 10
+"""Bytes of an output by which a report is recognised."""
+MOST_BYTES = 64 << 20
+"""Bytes of the outputs of one test, or of a file, that are read."""
+ENDINGS = ("log", "stdout")
+"""Endings of the logs of outputs, of a script and of `etude bench`."""
+REPLAY_MEMBERS = ('"timing"', '"calls"', '"skipped"', '"mismatches"', '"run_s"')
+_OBJECT = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Original:
+    """Times of the recorded program, s, as far as they are known; lower bounds where it was not `timed`."""
+
+    timed: bool
+    run_s: codec.From0 | None = None
+    read_s: codec.From0 | None = None
+    write_s: codec.From0 | None = None
+    requests_s: codec.From0 | None = None
+    calls_s: codec.From0 | None = None
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """Delay of the calls' starts after their scheduled times, s."""
+
+    median: codec.From0
+    p99: codec.From0
+    max: codec.From0
+
+
+@dataclass(frozen=True)
+class DroppedCalls:
+    """Calls of one name that the script lacks, for one reason."""
+
+    call: str
+    why: str
+    calls: codec.Count
+    bytes: codec.Count
+    time_s: codec.From0
+    requests: codec.Count = 0
+    """Transfers of unknown size."""
+    moves: bool = False
+    """True if they moved data, or may have."""
+
+
+@dataclass(frozen=True)
+class Unplayed:
+    """I/O of the program that the replay left out."""
+
+    bytes_share: codec.From0
+    time_share: codec.From0 | None = None
+    """Share of its time in reads and writes; None if unknown."""
+    requests: codec.Count = 0
+    requests_share: codec.From0 = 0.0
+    dropped: tuple[DroppedCalls, ...] = ()
+
+
+@dataclass(frozen=True)
+class OtherResult:
+    """A call whose result differs from the recorded one."""
+
+    thread: codec.Count
+    step: codec.Count
+    line: str
+    call: str
+    expected: int
+    got: int
+
+
+@dataclass(frozen=True)
+class CallTimes:
+    """All calls of one name."""
+
+    count: codec.Count
+    errors: codec.Count
+    mismatches: codec.Count
+    bytes: codec.Count
+    time_s: codec.From0
+    median_s: codec.From0
+    p99_s: codec.From0
+
+
+@dataclass(frozen=True)
+class ReplayReport:
+    """One replay (docs/howto/replay.md)."""
+
+    timing: str
+    speed: codec.Above0
+    threads: codec.Count
+    calls: codec.Count
+    skipped: codec.Count
+    mismatches: codec.Count
+    run_s: codec.From0
+    read_s: codec.From0
+    write_s: codec.From0
+    calls_s: codec.From0
+    original: Original
+    unplayed: Unplayed
+    requests_s: codec.From0 = 0.0
+    other_results: tuple[OtherResult, ...] = ()
+    changed_before: bool = False
+    waits: codec.Count = 0
+    waited_s: codec.From0 = 0.0
+    lateness_s: Lateness | None = None
+    """None: there was no schedule."""
+    realtime: bool = False
+    scheduling_refused: bool = False
+    undirect: codec.Count = 0
+    by_threads: bool = False
+    cached: str | None = None
+    """The one of `replay` and `original` that probably read from memory while the other did not."""
+    by_call: dict[str, CallTimes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LoadSummary:
+    """Last line of a load's output (docs/howto/load.md)."""
+
+    ended: str
+    target: str
+    arrivals: str
+    duration_s: codec.From0
+    offered: codec.Count
+    started: codec.Count
+    completed: codec.Count
+    failed: codec.Count
+    abandoned: codec.Count
+    busy: codec.From0
+    generator_limited: bool
+    workload: str | None = None
+    file_set: str | None = None
+    asked_rate: codec.From0 | None = None
+    """Requests per second; None in a closed loop."""
+    asked_clients: codec.Count | None = None
+    think_s: codec.From0 | None = None
+    failures: dict[str, Any] = field(default_factory=dict)
+    roll: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class ResponseTimes:
+    """Response times of all answers of a load, s; None where there are too few."""
+
+    mean_s: codec.From0 | None = None
+    p50_s: codec.From0 | None = None
+    p90_s: codec.From0 | None = None
+    p99_s: codec.From0 | None = None
+    p99_9_s: codec.From0 | None = None
+    max_s: codec.From0 | None = None
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """One run of `etude load`."""
+
+    windows: tuple[Mapping[str, Any], ...]
+    """Windows as objects (docs/reference/formats.md, "Windows")."""
+    summary: LoadSummary | None
+    """None: the output ends before it."""
+    response: ResponseTimes = field(default_factory=ResponseTimes)
+    lateness_p99_s: float | None = None
+    drained: Mapping[str, Any] | None = None
+    """Window of the answers after the last window."""
+
+
+Report = ReplayReport | LoadReport
+
+
+@dataclass(frozen=True)
+class TestReports:
+    """Reports in the outputs of one test, by the numbers of its trials."""
+
+    test: str
+    reports: Mapping[int, Report]
+    unread: int = 0
+    """Outputs beyond `MOST_BYTES`."""
+
+
+def is_report(path: Path) -> bool:
+    """True for a file that begins as a report does."""
+    try:
+        return path.is_file() and _kind(_head(path)) is not None
+    except OSError:
+        return False
+
+
+def holds_report(text: str) -> bool:
+    """True for an output that begins as a report does."""
+    return _kind(text[:HEAD_BYTES]) is not None
+
+
+def read_report(path: Path) -> Report:
+    """The report in a file. Raises InputError: there is none, several, or one that is invalid."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise InputError(f"{path}: is larger than {MOST_BYTES >> 20} MiB: report on a shorter run")
+        with open_regular(path) as file:
+            text = file.read(MOST_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    found = reports_in(text, str(path))
+    if len(found) != 1:
+        many = f"{len(found)} reports are" if found else "no whole report is"
+        raise InputError(f"{path}: {many} in it; expected the output of one etude load or replay --json")
+    return found[0]
+
+
+def reports_of_tests(directory: Path, trials: Mapping[str, Sequence[int]]) -> list[TestReports]:
+    """The tests of a results directory whose outputs hold reports. `trials`: the included ones, by test.
+
+    Raises InputError: a report is invalid.
+    """
+    directories = {entry.get("name"): entry.get("directory") for entry in read_experiment(directory)["tests"]}
+    found = []
+    for test, numbers in trials.items():
+        logs = directory / str(directories.get(test)) / "logs"
+        if logs.is_dir() and (reports := _of_logs(logs, test, numbers)).reports:
+            found.append(reports)
+    return found
+
+
+def _of_logs(logs: Path, test: str, trials: Sequence[int]) -> TestReports:
+    """The reports of the first workers of these trials; all of the kind of the first trial's."""
+    found: dict[int, Report] = {}
+    kind, left = None, MOST_BYTES
+    for place, trial in enumerate(trials):
+        path = next((p for end in ENDINGS if (p := logs / f"{trial:04d}-0.{end}").is_file()), None)
+        kind = kind if kind or path is None else _kind(_head(path))
+        if kind is None:
+            break
+        left -= 0 if path is None else path.stat().st_size
+        if left < 0:
+            return TestReports(test, found, len(trials) - place)
+        text = "" if path is None else path.read_text("utf-8", "replace")
+        of_kind = [each for each in reports_in(text, str(path)) if type(each) is kind]
+        if of_kind:
+            found[trial] = of_kind[-1]
+    return TestReports(test, found)
+
+
+def _head(path: Path) -> str:
+    with open_regular(path) as file:
+        return file.read(HEAD_BYTES).decode("utf-8", "replace")
+
+
+def _kind(head: str) -> type[Report] | None:
+    """The kind of the report that a text begins, other lines before it aside."""
+    match = _OBJECT.search(head)
+    text = head[match.end() :] if match else ""
+    if all(name in text for name in REPLAY_MEMBERS):
+        return ReplayReport
+    first = text[: text.find("\n")] if "\n" in text else text
+    windows = '"duration_s"' in first and '"completed"' in first and '"lateness_p99_s"' in first
+    return LoadReport if windows or first.startswith('{"summary"') else None
+
+
+def json_objects(text: str) -> Iterator[Any]:
+    """The outermost JSON objects that start at the beginning of a line."""
+    decoder, end = json.JSONDecoder(), 0
+    while match := _OBJECT.search(text, end):
+        end = match.end() + 1
+        try:
+            document, end = decoder.raw_decode(text, match.end())
+        except (ValueError, RecursionError):
+            continue
+        yield document
+
+
+def reports_in(text: str, where: str) -> list[Report]:
+    """The reports in an output, in their order; a load without its last line has no summary.
+
+    Raises InputError: one of them is invalid.
+    """
+    found: list[Report] = []
+    windows: list[Mapping[str, Any]] = []
+    for told in json_objects(text):
+        if "timing" in told and "by_call" in told:
+            found.append(codec.decoded(ReplayReport, told, where))
+        elif "summary" in told:
+            found.append(_load(windows, told, where))
+            windows = []
+        elif "duration_s" in told and "completed" in told:
+            windows.append(_window(told, len(windows) + 1, where))
+    if windows:
+        found.append(LoadReport(tuple(windows), None))
+    return found
+
+
+def _window(told: Mapping[str, Any], number: int, where: str) -> Mapping[str, Any]:
+    try:
+        return parse_window(json.dumps(told).encode())
+    except ValueError as error:
+        raise InputError(f"{where}: window {number}: {error}") from None
+
+
+def _load(windows: Sequence[Mapping[str, Any]], told: Mapping[str, Any], where: str) -> LoadReport:
+    late = told.get("lateness_p99_s")
+    return LoadReport(
+        tuple(windows),
+        codec.decoded(LoadSummary, told["summary"], where, "summary"),
+        codec.decoded(ResponseTimes, told.get("response") or {}, where, "response"),
+        float(late) if isinstance(late, int | float) else None,
+        _window(told["drained"], len(windows) + 1, where) if told.get("drained") else None,
+    )
