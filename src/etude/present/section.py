@@ -274,4 +274,4 @@ class Content:
     banner: str = ""
     """The notice above all else, that results are simulated; empty for measurements."""
     beside: tuple[Section, ...] = ()
-    """Sections on what the monitor saw beside the trials."""
+    """Sections on the pool, and on what the monitor saw beside the trials."""
