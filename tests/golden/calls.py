@@ -60,6 +60,8 @@ etude report -o page.html {run/expected,run/real,bench/parameters,peak/region,su
 etude report -o page.html --title Copies --between-sessions 2% --same-within 2% bench/plain bench/boots
 etude report --format markdown --metric user --reference b --confidence 99 bench/plain
 etude report --format markdown peak/posterior peak/bracket
+etude report --format markdown surface/pooled
+etude report --format markdown io/buffers io/totals
 etude report --format markdown bundles/two.tar.gz readers/hyperfine-1.json
 etude report --format {markdown,latex} {replays/faithful.json,load/overloaded.jsonl}
 etude report -o page.html {replays/changed.json,load/directory.jsonl}

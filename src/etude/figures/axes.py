@@ -13,6 +13,7 @@ from etude.errors import InputError, UsageError
 from etude.figures.data import Axis, Curve, Layer, Line, Point, Scale, label
 from etude.figures.plot_options import PlotOptions, Threshold
 from etude.figures.sources import Sample
+from etude.results.series import Floats
 from etude.units.formatting import scale_of
 from etude.units.parsing import quantity
 
@@ -44,6 +45,8 @@ class Places:
     """Names along the axis where x is no number."""
     unit: str | None = None
     """Base unit of x, where it has one."""
+    named: bool = False
+    """True if x is a number in the names of the tests, which may be only their number."""
 
     def curves(self) -> dict[str, list[AxisPosition]]:
         """Positions by the name of the curve, each in order of x."""
@@ -122,7 +125,7 @@ def by_names(samples: Sequence[Sample], names: Sequence[str]) -> Places:
             varying[rest].add(found[-back][0])
         if any(len(values) > 1 for values in varying.values()):
             curves = [rest.replace("\0", "").strip(" ,:-_/=()") for rest in rests]
-            return _places(samples, curves, [found[-back][0] for found in parts], "")
+            return replace(_places(samples, curves, [found[-back][0] for found in parts], ""), named=True)
     places = tuple(AxisPosition("", float(n), sample) for n, sample in enumerate(samples))
     return Places(places, "", tuple((float(n), label(name, 24)) for n, name in enumerate(names)))
 
@@ -170,6 +173,16 @@ def unit_for(values: Iterable[float], base: str, wish: PlotOptions) -> Unit:
 def with_unit(text: str, unit: Unit) -> str:
     """`elapsed (ms)`."""
     return f"{text} ({unit.name})" if unit.name else text
+
+
+DECADES = 2.0
+"""Decades from which on an axis is logarithmic, unless the options set one."""
+
+
+def spans_decades(values: Sequence[float] | Floats) -> bool:
+    """True if all values are above 0, and the largest is at least 100 times the smallest."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    return low > 0.0 and math.log10(high / low) >= DECADES
 
 
 def scale(wish: PlotOptions, axis: Literal["x", "y"]) -> Scale:

@@ -18,6 +18,8 @@ from etude.figures.sources import (
 )
 
 MOST_GROUPS = 60
+MOST_SLANTED = 14
+"""Names that stand side by side at 45 degrees; more stand upright."""
 APART = 6.0
 """Error bars of two stacked parts stand this share of the bar's width off its middle, to either side."""
 
@@ -122,7 +124,8 @@ def _figure(
     edge = wish.bar_width * (0.5 + wish.group_gap / 2)
     first = min(box.x for layer in layers for box in layer.boxes)
     last = max(box.x for layer in layers for box in layer.boxes)
-    rotate = 45.0 if sum(max(len(name), 4) for name in names) > 44 else 0.0
+    slanted = 90.0 if len(names) > MOST_SLANTED else 45.0
+    rotate = slanted if sum(max(len(name), 4) for name in names) > 44 else 0.0
     axis = Axis(
         label(wish.x_label or ""),
         "linear",

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
 from etude.errors import InputError
-from etude.figures.axes import Unit, scale, thinned, threshold_lines, unit_for, with_unit, y_axis
+from etude.figures.axes import (
+    Unit,
+    scale,
+    spans_decades,
+    thinned,
+    threshold_lines,
+    unit_for,
+    with_unit,
+    y_axis,
+)
 from etude.figures.data import Axis, Bars, Box, Curve, Figure, Layer, Panel, Point, Shape, check_count, label
 from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import Sample, shown_metric, single_metric, values_or_refuse
@@ -23,6 +32,8 @@ WHISKER = 1.5
 MOST_BINS = 60
 SIDE_BY_SIDE = ("box", "violin")
 """Kinds with a name below each distribution: they need no key."""
+OVER_VALUES = ("ecdf", "histogram")
+"""Kinds with the values along x."""
 GRID = 80
 """Places at which a violin's width is computed."""
 
@@ -88,6 +99,9 @@ def distribution(samples: Sequence[Sample], wish: PlotOptions, kind: str) -> Fig
     unit = unit_for((float(np.median(values)) for values in found.values()), samples[0].unit(metric), wish)
     named = {name: values / unit.divisor for name, values in found.items()}
     check_count(len(named), "distributions")
+    if not wish.log and spans_decades(np.concatenate(list(named.values()))):
+        wish = replace(wish, log="x" if kind in OVER_VALUES else "y")
+        notes.append(f"the axis of {shown_metric(metric, wish)} is logarithmic, as its values suggest")
     return _KINDS[kind](Distributions(named, shown_metric(metric, wish), unit, wish, notes))
 
 
@@ -128,7 +142,7 @@ def _histogram(found: Distributions) -> Figure:
     found.check_log("x")
     log = "x" in found.wish.log
     seen = {name: np.log10(x) if log else x for name, x in found.values.items()}
-    edges = _edges(np.concatenate(list(seen.values())))
+    edges = _edges(list(seen.values()))
     shown = 10.0**edges if log else edges
     layers: list[Layer] = []
     for colour, (name, x) in enumerate(seen.items()):
@@ -148,13 +162,15 @@ def _histogram(found: Distributions) -> Figure:
     return found.figure_over_values("histogram", y, layers)
 
 
-def _edges(values: Floats) -> Floats:
+def _edges(samples: Sequence[Floats]) -> Floats:
+    """Edges of bins as narrow as the sample with the narrowest needs: pooled, apart samples would share one bin."""
+    values = np.concatenate(samples)
     low, high = float(values.min()), float(values.max())
     if low == high:
         half = abs(low) * 0.05 or 0.5
         return np.array([low - half, low + half])
-    first, third = quartiles(values)
-    width = 2.0 * (third - first) / values.size ** (1 / 3)
+    widths = [2.0 * (third - first) / x.size ** (1 / 3) for x in samples for first, third in [quartiles(x)]]
+    width = min((width for width in widths if width > 0), default=0.0)
     bins = int(np.clip(np.ceil((high - low) / width) if width > 0 else 10, 1, MOST_BINS))
     return np.linspace(low, high, bins + 1)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from etude.figures.data import GREY, Axis, Band, Curve, Figure, Layer, Line, Panel, Point, label
 from etude.history.metric_history import Change, Course
+from etude.stats.intervals import mean_interval
 from etude.store.entry import Entry
 from etude.units.formatting import DAY_S, scale_of
 
@@ -35,15 +36,15 @@ def history(found: Sequence[Course]) -> Figure:
     committed = shown[0].entries[0].committed is not None
     axis = Axis("time of the commit" if committed else "time of the measurement", ticks=_ticks(every))
     panels = tuple(_panel(course, xs) for course, xs in zip(shown, at, strict=True))
+    if any(len(entry.values) > 1 for course in shown for entry in course.entries):
+        notes.append("error bars: 95 % interval of each result's own trials")
     return Figure(axis, panels, key="above", notes=tuple(notes), kind="history")
 
 
 def _panel(course: Course, at: Sequence[float]) -> Panel:
     divisor, unit = scale_of(course.value(float(np.median(course.levels))), course.unit)
     starts = [*course.found.starts, len(at)]
-    points = tuple(
-        Point(x, course.value(float(level)) / divisor) for x, level in zip(at, course.levels, strict=True)
-    )
+    points = tuple(_point(course, place, x).divided(divisor) for place, x in enumerate(at))
     layers: list[Layer] = [_band(course, change, at) for change in course.changes]
     layers.append(Curve("results", points, GREY, "dots"))
     fitted = course.found.fitted
@@ -57,6 +58,16 @@ def _panel(course: Course, at: Sequence[float]) -> Panel:
     ]
     y = Axis(label(f"{course.metric} ({unit})" if unit else course.metric))
     return Panel(y, tuple(layers), 1.0, label(f"{course.test} on {course.machine.name}"))
+
+
+def _point(course: Course, place: int, x: float) -> Point:
+    """A result's level with the 95 % interval of its own trials; without one where it has a single trial."""
+    values = np.asarray(course.entries[place].values)
+    level = course.value(float(course.levels[place]))
+    known = mean_interval(np.log(values) if course.relative else values)
+    if known is None:
+        return Point(x, level)
+    return Point(x, level, course.value(known.low), course.value(known.high))
 
 
 def _band(course: Course, change: Change, at: Sequence[float]) -> Band:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from etude.errors import UsageError
-from etude.figures.axes import place
+from etude.figures.axes import AxisPosition, place, spans_decades
 from etude.figures.bars import bars, before_after
 from etude.figures.data import Figure
 from etude.figures.distributions import distribution
@@ -32,6 +32,10 @@ _DIRECT: dict[str, Callable[[Sequence[Sample], PlotOptions], Figure]] = {
 }
 
 
+FEW = 4
+"""Fewer numbers are neither a count of tests nor in need of a logarithmic axis."""
+MOSTLY = 0.8
+"""Share of the tests that lie on curves of several points: a reference of a single one may stand beside them."""
 MARKED = ("lines", "ratio", "pvalues")
 """Kinds with an x axis of what varies over the tests."""
 
@@ -49,6 +53,7 @@ def make(kind: str, samples: Sequence[Sample], wish: PlotOptions) -> Figure:
         raise UsageError(
             f"--mark {mark}: --kind {kind} has no values of x to mark, as {', '.join(MARKED)} have; see --threshold"
         )
+    wish = _scaled(kind, samples, wish)
     if kind == "before-after":
         from etude.figures.sources import by_file
 
@@ -59,12 +64,33 @@ def make(kind: str, samples: Sequence[Sample], wish: PlotOptions) -> Figure:
 
 
 def usual_kind(samples: Sequence[Sample], wish: PlotOptions) -> str:
-    """Lines where a number varies over the tests, else bars."""
+    """Lines where a number varies over the tests, else bars: also where it only counts them."""
     if wish.parameter is not None or "x" in wish.log:
         return "lines"
     places = place(samples)
-    curves = places.curves().values()
-    return "lines" if places.ticks is None and all(len(curve) > 1 for curve in curves) else "bars"
+    curves = list(places.curves().values())
+    on_lines = sum(len(curve) for curve in curves if len(curve) > 1)
+    if places.ticks is not None or on_lines < MOSTLY * len(samples) or (places.named and _counting(curves)):
+        return "bars"
+    return "lines"
+
+
+def _counting(curves: Sequence[Sequence[AxisPosition]]) -> bool:
+    """True if x is 0, 1, 2 … or 1, 2, 3 … of a single curve of several tests: their number, and no amount."""
+    x = [each.x for each in curves[0]]
+    return (
+        len(curves) == 1 and len(x) >= FEW and x[0] in (0.0, 1.0) and x == [x[0] + n for n in range(len(x))]
+    )
+
+
+def _scaled(kind: str, samples: Sequence[Sample], wish: PlotOptions) -> PlotOptions:
+    """The options with a logarithmic x axis where the numbers along it suggest one."""
+    if kind not in MARKED or wish.log:
+        return wish
+    places = place(samples, wish.parameter)
+    x = sorted({each.x for each in places.placed})
+    alike = places.ticks is None and len(x) >= FEW and spans_decades(x)
+    return replace(wish, log="x") if alike else wish
 
 
 @dataclass(frozen=True, repr=False)

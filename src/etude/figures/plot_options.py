@@ -33,7 +33,7 @@ class PlotOptions:
     """Meaning of error bars; None: as suits the kind."""
     confidence: float = 0.95
     log: str = ""
-    """Logarithmic axes: letters of `x` and `y`."""
+    """Logarithmic axes: letters of `x` and `y`; empty: as the values suggest; `none`: no axis."""
     parameter: str | None = None
     """Parameter on the x axis; None: the one that varies."""
     reference: str | None = None

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
+
 from etude.errors import InputError, UsageError
 from etude.figures.axes import AxisPosition, mark_lines, place, threshold_lines, x_axis, y_axis
 from etude.figures.data import Axis, Curve, Figure, Layer, Line, Mark, Panel, Point, label
@@ -14,8 +16,9 @@ from etude.figures.lines import curve_points, curves
 from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import Sample, bars_note, shown_metric, single_metric
 from etude.results.series import Floats
-from etude.stats.crossings import Crossing, crossing
+from etude.stats.crossings import DRAWS, FEWEST_TRIALS, Crossing, crossing
 from etude.stats.ranks import Shift, mann_whitney
+from etude.stats.resampling import resampled_medians
 from etude.stats.twosample import Difference, student, welch
 from etude.units.formatting import scale_of
 
@@ -46,20 +49,46 @@ def ratio(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
     ]
     notes = list(top.notes)
     layers: list[Layer] = []
+    known = 0
     below = any(p.y < BELOW[-1] for _, points in ratios for p in points)
     levels = [*(BELOW if below else ()), *LEVELS]
     layers += _level_lines([*levels, 1.0], [p.y for _, points in ratios for p in points])
     for name, points in ratios:
         if not points:
             raise UsageError(f"{name}: has no x in common with {top.reference}: there is no ratio")
-        layers.append(Curve("", tuple(points), top.colours[name]))
         pairs = top.pairs(name) if wish.bars in MEDIANS else []
+        points = _with_intervals(points, pairs, top.x_unit.divisor, wish.confidence)
+        known += sum(point.low is not None for point in points)
+        layers.append(Curve("", tuple(points), top.colours[name]))
         for level in levels:
             marks, said = _level_marks(name, points, level, pairs, top, wish)
             layers += marks
             notes += said
+    if known:
+        notes.append(f"ratios: {100 * wish.confidence:g} % intervals (bootstrap)")
     low = Panel(Axis(label(f"ratio to {top.reference}", 32)), tuple(layers), 0.8)
     return Figure(top.axis, (top.panel, low), label(wish.title, 120), wish.key, tuple(notes), "ratio")
+
+
+def _with_intervals(
+    points: Sequence[Point], pairs: Sequence[Pair], divisor: float, confidence: float
+) -> list[Point]:
+    """The ratios with their intervals, by medians of trials drawn anew; without where a side has too few trials."""
+    trials = {x / divisor: (base, other) for x, base, other in pairs}
+    found = []
+    for point in points:
+        sides = trials.get(point.x)
+        if (
+            sides is not None
+            and min(side.size for side in sides) >= FEWEST_TRIALS
+            and min(map(np.min, sides)) > 0
+        ):
+            drawn = resampled_medians(sides, DRAWS, np.random.default_rng(0))
+            tail = (1.0 - confidence) / 2.0
+            low, high = np.quantile(drawn[:, 1] / drawn[:, 0], (tail, 1.0 - tail))
+            point = replace(point, low=min(float(low), point.y), high=max(float(high), point.y))
+        found.append(point)
+    return found
 
 
 def _level_marks(

@@ -19,7 +19,7 @@ import numpy as np
 
 from etude.errors import InputError, UsageError
 from etude.experiment.session import holds_results
-from etude.history.metric_history import course_of, facts_that_differ, is_other_machine
+from etude.history.metric_history import Course, course_of, facts_that_differ, is_other_machine
 from etude.stats.cross_session import FEWEST, CrossSessionRatio, NotSupported, SessionSpread, compare_sessions
 from etude.stats.means import Kind, average
 from etude.stats.ratio import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
@@ -196,6 +196,14 @@ def compare_sides(base: Selection, other: Selection, stored: Sequence[Entry]) ->
         each if isinstance(each.found, NotSupported) else replace(each, found=each.found.among(judged))
         for each in found
     )
+
+
+def newest_with_before(course: Course) -> Compared | None:
+    """The newest result of a history with the one before it; None where there is one only, or no ratio of them."""
+    if len(course.entries) < 2:
+        return None
+    before, newest = (Selection("", (entry,)) for entry in course.entries[-2:])
+    return next(iter(compare_sides(before, newest, course.entries)), None)
 
 
 Key = tuple[str, str, str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -72,7 +72,11 @@ def swept_of(subject: Subject) -> Swept:
     Raises:
         InputError: they are not those of a sweep.
     """
-    over = _over(subject)
+    over = over_of([series.parameters for series in subject.tests])
+    if over is None:
+        raise InputError(
+            f"{subject.label}: is no sweep: its tests lack the parameters that etude io sweep gives them"
+        )
     metric = BANDWIDTH.name if over == "buffer" else "elapsed"
     found: dict[str, dict[float, Floats]] = {}
     for series in subject.tests:
@@ -112,10 +116,31 @@ def values_of(series: Series, metric: str) -> Floats:
     return series.sample(metric) if metric in series.columns else np.empty(0)
 
 
-def _over(subject: Subject) -> Over:
+def over_of(tests: Sequence[Mapping[str, Any]]) -> Over | None:
+    """The quantity that a sweep is over, by the parameters of its tests; None where they are not those of a sweep."""
     for over in ("buffer", "total"):
-        if subject.tests and all({over, "curve"} <= set(series.parameters) for series in subject.tests):
+        if tests and all({over, "curve"} <= set(parameters) for parameters in tests):
             return over
-    raise InputError(
-        f"{subject.label}: is no sweep: its tests lack the parameters that etude io sweep gives them"
+    return None
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Parts that a sweep did not measure."""
+
+    tests: tuple[str, ...]
+    """Tests without an included trial."""
+    storage: bool
+    """True if a sweep over buffers has no rate around the page cache."""
+    cold: bool
+    """True if every reading trial had its file in the page cache, or could have."""
+
+
+def gaps_of(subject: Subject, swept: Swept) -> Gaps:
+    """The gaps of a sweep, the storage's own test aside."""
+    names = tuple(
+        series.test
+        for series in subject.tests
+        if text_of(series.parameters["curve"]) != STORAGE and not values_of(series, swept.metric).size
     )
+    return Gaps(names, swept.over == "buffer" and swept.storage is None, not swept.writes)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from etude.iolab.points import Points, Swept
+from etude.results.series import Floats
 from etude.stats import crossings
 from etude.stats.resampling import resampled_medians
 
@@ -67,6 +69,42 @@ class Parting:
     """The 95 % interval of that; None where it is open, which `why` explains."""
     high: float | None
     why: str | None
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The size from which on no larger one has a median more than 5 % above."""
+
+    curve: str
+    at: float
+    rate: float
+    """Median there, B/s."""
+    low: float | None
+    high: float | None
+    """Ends of the 95 % interval of `at`, sizes that were measured; None below four trials."""
+    first: float
+    last: float
+    """The smallest and the largest size measured."""
+
+
+def growth_of(curve: Points) -> Growth:
+    """The end of a curve's growth, with its interval by medians of trials drawn anew."""
+    sizes, medians = curve.sizes, curve.medians
+    at = int(_ends_of_growth(medians[np.newaxis])[0])
+    low = high = None
+    if min(values.size for values in curve.samples) >= crossings.FEWEST_TRIALS:
+        drawn = resampled_medians(curve.samples, crossings.DRAWS, np.random.default_rng(0))
+        ends = np.quantile(_ends_of_growth(drawn), (0.025, 0.975), method="inverted_cdf").astype(int)
+        low, high = (float(sizes[place]) for place in (min(ends[0], at), max(ends[1], at)))
+    return Growth(
+        curve.name, float(sizes[at]), float(medians[at]), low, high, float(sizes[0]), float(sizes[-1])
+    )
+
+
+def _ends_of_growth(medians: Floats) -> NDArray[np.intp]:
+    """Place of the first size within 5 % of the largest median from it on; medians of shape (draws, sizes)."""
+    largest = np.maximum.accumulate(medians[:, ::-1], axis=1)[:, ::-1]
+    return np.asarray((medians >= NEAR_PEAK * largest).argmax(axis=1))
 
 
 def shape_of(curve: Points) -> Shape:

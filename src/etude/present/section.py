@@ -275,7 +275,7 @@ class Content:
     banner: str = ""
     """The notice above all else, that results are simulated; empty for measurements."""
     beside: tuple[Section, ...] = ()
-    """Sections on what the monitor saw beside the trials."""
+    """Sections on the pool, and on what the monitor saw beside the trials."""
 
     @property
     def floors(self) -> bool:

@@ -88,6 +88,8 @@ def test_a_figure_and_a_page_are_written(stored: World, etude: Etude) -> None:
     assert b"<svg" in Path("h.svg").read_bytes()
     page = Path("h.html").read_text()
     assert page.count('<section id="machine-') == 2
+    assert page.index('<section id="verdict"') < page.index('<section id="machine-')
+    assert page.count('<p class="headline">host-') == 2
     assert "kernel: 6.1 → 6.2" in page
     assert not re.search(r"""(?:src|href)=["'](?!#|data:)""", page)
 

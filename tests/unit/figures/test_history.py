@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from etude.figures.data import Band, Curve, Figure, Line
 from etude.figures.history import MOST_PANELS
 from etude.figures.history import history as figure_of
@@ -27,6 +29,17 @@ def test_each_result_is_a_point_and_each_stretch_a_level() -> None:
     (band,) = layers(figure, Band)
     assert (band.low, band.high) == (29.5, 30.5)
     assert band.label.startswith("+2")
+
+
+def test_a_result_has_the_interval_of_its_own_trials_and_none_of_a_single_one() -> None:
+    made = history(10)
+    made[3] = replace(made[3], values=made[3].values[:1])
+    (points, *_) = layers(figure_of([course_of(made)]), Curve)
+    assert points.points[3].low is None
+    assert all(p.low < p.y < p.high for n, p in enumerate(points.points) if n != 3)
+    wide = replace(made[0], values=tuple(2 * v if n else v for n, v in enumerate(made[0].values)))
+    (others, *_) = layers(figure_of([course_of([wide, *made[1:]])]), Curve)
+    assert others.points[0].high - others.points[0].low > 10 * (points.points[0].high - points.points[0].low)
 
 
 def test_a_change_of_the_machine_is_a_line_named_in_its_step_or_by_itself() -> None:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from etude.history.comparison import compare_sides, select_results
+from etude.history.comparison import compare_sides, newest_with_before, select_results
+from etude.history.metric_history import course_of
 from etude.stats.cross_session import CrossSessionRatio, NotSupported
 from etude.stats.ratio import Ratio
 from etude.store.entry import Entry, Machine
@@ -31,6 +32,24 @@ def test_single_results_are_compared_by_the_spread_of_their_history_without_its_
     assert 0.015 < found.between.deviation < 0.03
     assert found.low <= 1.5 <= found.high
     assert found.high / found.low < 1.2
+
+
+def test_the_newest_result_is_compared_with_the_one_before_it() -> None:
+    made = history(30, {29: 1.2})
+    found = newest_with_before(course_of(made))
+    assert found is not None
+    assert isinstance(found.found, CrossSessionRatio)
+    assert (found.base[0].result, found.other[0].result) == (29, 30)
+    assert 1.0 < found.found.low <= 1.2 <= found.found.high
+    assert found.differences == ()
+    assert newest_with_before(course_of(made[:1])) is None
+    assert newest_with_before(course_of([replace(e, kind="binary") for e in made])) is None
+    few = newest_with_before(course_of(made[:2]))
+    assert few is not None
+    assert isinstance(few.found, NotSupported)
+    moved = newest_with_before(course_of(on_another(made, UPGRADED, 29)))
+    assert moved is not None
+    assert moved.differences
 
 
 def test_two_results_of_one_level_differ_in_one_of_twenty() -> None:

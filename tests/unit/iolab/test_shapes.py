@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from etude.iolab.points import Points, Swept
-from etude.iolab.shapes import partings_of, shape_of
+from etude.iolab.shapes import growth_of, partings_of, shape_of
 
 SIZES = [2.0**n for n in range(6, 22)]
 
@@ -31,6 +31,28 @@ def test_a_shape_has_peak_plateau_half_and_steps() -> None:
     assert (step.first, step.second) == (1 << 20, 1 << 21)
     assert step.ratio == pytest.approx(0.25, rel=0.01)
     assert json.loads(json.dumps(asdict(found)))["steps"][0]["first"] == 1 << 20
+
+
+def test_growth_ends_where_no_larger_size_is_five_percent_faster() -> None:
+    found = growth_of(points("touched", lambda n: 1.0 / (100e-9 / n + 1 / 8e9)))
+    assert (found.at, found.low, found.high) == (1 << 14, 1 << 14, 1 << 14)
+    assert (found.first, found.last) == (SIZES[0], SIZES[-1])
+    falling = growth_of(points("untouched", lambda n: 1e9 / n))
+    assert falling.at == SIZES[0]
+    growing = growth_of(points("untouched", lambda n: 1e9 * n))
+    assert (growing.at, growing.high) == (SIZES[-1], SIZES[-1])
+
+
+def test_growth_that_noise_hides_has_a_wide_interval_and_that_of_few_trials_none() -> None:
+    noise = np.random.default_rng(2)
+    samples = tuple(1e9 * noise.lognormal(0.0, 0.2, 6) for _ in SIZES)
+    found = growth_of(Points("untouched", np.array(SIZES), samples))
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < found.high
+    assert found.low <= found.at <= found.high
+    few = growth_of(Points("untouched", np.array(SIZES), tuple(values[:3] for values in samples)))
+    assert (few.low, few.high) == (None, None)
 
 
 def test_a_parting_has_its_interval() -> None:

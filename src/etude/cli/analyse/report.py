@@ -5,14 +5,21 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
+from etude.analysis.load_subject import read_subject
+from etude.analysis.subject import Subject
 from etude.analysis.verdict_options import VerdictOptions
 from etude.cli.analyse.options import REPORT_FORMATS
 from etude.escaping import write_document
+from etude.experiment.session import holds_results
+from etude.iolab.lab import RECORD, SWEEPS
+from etude.iolab.points import over_of
 from etude.present.page import content_of, gather
 from etude.present.page.content import rendered, write
 from etude.present.section import Section
+from etude.present.sections.io_sweep import sweep_section
 from etude.present.sections.peak import peak_section, stored_search
 from etude.present.sections.peaks import peaks_section, searches_of
 from etude.present.sections.surface import surface_section
@@ -28,22 +35,42 @@ def parts_of(paths: Sequence[str]) -> tuple[Section, ...]:
     Raises:
         InputError: one of them cannot be read.
     """
-    kinds = [_kind(Path(path)) for path in paths]
+    kinds = [_kind(path) for path in paths]
     found = (
-        (path, number, MAKERS.get(kind or ""))
-        for number, (path, kind) in enumerate(zip(paths, kinds, strict=True))
+        (path, number, MAKERS.get(kind)) for number, (path, kind) in enumerate(zip(paths, kinds, strict=True))
     )
     each = tuple(maker(path, number, len(paths) > 1) for path, number, maker in found if maker is not None)
     peaks = [path for path, kind in zip(paths, kinds, strict=True) if kind == "peak"]
     return (peaks_section(searches_of(peaks)), *each) if len(peaks) > 1 else each
 
 
-def _kind(path: Path) -> str | None:
-    """The kind in a results directory's plan; None of anything else."""
-    if not (path / "experiment.json").exists():
-        return None
-    kind = read_experiment(path)["plan"].get("kind")
-    return kind if isinstance(kind, str) else None
+def _kind(path: str) -> str:
+    """The kind of a results directory; empty of anything else, and where it has no part of its own."""
+    if not Path(path, "experiment.json").exists():
+        return ""
+    experiment = read_experiment(Path(path))
+    kind = experiment["plan"].get("kind")
+    if isinstance(kind, str):
+        return kind
+    tests = [entry for entry in experiment["tests"] if entry.get("role", "test") == "test"]
+    return over_of([entry.get("parameters") or {} for entry in tests]) or ""
+
+
+def _sweep(heading: str, path: str, number: int, several: bool) -> Section:
+    found = read_subject(path)
+    assert isinstance(found, Subject)
+    named = f"{heading}: {path}" if several else heading
+    return sweep_section(found, f"sweep-{number}", named, several=several)
+
+
+def sweeps_of_labs(paths: Sequence[str]) -> list[str]:
+    """The paths, with the directory of an I/O lab replaced by those of its sweeps that have begun."""
+    found: list[str] = []
+    for path in paths:
+        lab = Path(path, RECORD).is_file()
+        sweeps = [str(Path(path, name)) for name in SWEEPS if holds_results(Path(path, name))] if lab else []
+        found += sweeps or [path]
+    return found
 
 
 def _peak(path: str, number: int, several: bool) -> Section:
@@ -62,7 +89,12 @@ def _surface(path: str, number: int, several: bool) -> Section:
     )
 
 
-MAKERS: Mapping[str, Callable[[str, int, bool], Section]] = {"peak": _peak, "surface": _surface}
+MAKERS: Mapping[str, Callable[[str, int, bool], Section]] = {
+    "peak": _peak,
+    "surface": _surface,
+    "buffer": partial(_sweep, "Throughput over buffer sizes"),
+    "total": partial(_sweep, "Time over file sizes"),
+}
 """Maker of a section by the kind of a plan, from path, number, and True if there are several."""
 
 
@@ -75,8 +107,9 @@ def run(options: argparse.Namespace) -> int:
         same_within=options.same_within,
         full=True,
     )
-    found = gather(options.files, verdict_options, options.metric, options.between_sessions)
-    document = rendered(content_of(found, options.title, parts=parts_of(options.files)), form)
+    paths = sweeps_of_labs(options.files)
+    found = gather(paths, verdict_options, options.metric, options.between_sessions)
+    document = rendered(content_of(found, options.title, parts=parts_of(paths)), form)
     target = options.output or ("-" if form != "html" else str(_beside(options.files[0])))
     if target == "-":
         write_document(sys.stdout, document)

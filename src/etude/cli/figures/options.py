@@ -72,7 +72,9 @@ def _plot_content(group: argparse._ArgumentGroup) -> None:
         metavar="PARAMETER",
         help="the quantity on the x axis (default: the parameter, or the number in names, that varies)",
     )
-    add("--log", choices=("x", "y", "xy"), default="", help="logarithmic axes")
+    add(
+        "--log", choices=("x", "y", "xy", "none"), default="", help="logarithmic axes (as the values suggest)"
+    )
     add(
         "--bars",
         choices=("interval", "quartiles", "min-max", "deviation", "none"),

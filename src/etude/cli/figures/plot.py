@@ -6,12 +6,13 @@ import argparse
 import glob
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from etude.analysis.interference import load_monitors
 from etude.analysis.load_subject import read_subject
-from etude.analysis.subject import Subject
+from etude.analysis.subject import Subject, was_simulated
 from etude.analysis.verdict import verdict
 from etude.errors import InputError, UsageError
 from etude.figures.data import Figure
@@ -21,7 +22,12 @@ from etude.figures.plot_options import PlotOptions, Threshold, threshold
 from etude.figures.save import check_format, export, save
 from etude.figures.sources import Sample, read_samples
 from etude.figures.style import COLUMN_IN, Style
+from etude.figures.surface import figures_of
+from etude.peak.task import CALIBRATION
+from etude.present.sections.peak import readings_figure, stored_search
 from etude.results.monitor import Monitor
+from etude.results.reader import read_experiment
+from etude.surface.map_store import MapStore, surface_result_of
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,11 +39,35 @@ def run(options: argparse.Namespace) -> int:
     if options.trial is not None:
         raise UsageError("--trial is for --monitor")
     wish = _wish(options)
+    if (own := _own_figure(options)) is not None:
+        _write(own.kind, own, options.output or f"{own.kind}.pdf", (COLUMN_IN, None), options)
+        return 0
     samples = _chosen(read_samples(_paths(options.files), wish), options.test)
     kind = options.kind or usual_kind(samples, wish)
     figure = make(kind, samples, wish)
     _write(kind, figure, options.output or f"{kind}.pdf", (COLUMN_IN, None), options)
     return 0
+
+
+def _own_figure(options: argparse.Namespace) -> Figure | None:
+    """The figure of a single search or map, of which no other is asked for; None of other results."""
+    if len(options.files) != 1 or options.kind or options.metric or options.x or options.test:
+        return None
+    path = Path(options.files[0])
+    if not (path / "experiment.json").is_file():
+        return None
+    experiment = read_experiment(path)
+    kind = experiment["plan"].get("kind")
+    notes = ("simulated: no machine served these loads",) if was_simulated(experiment) else ()
+    if kind == "peak" and (search := stored_search(path)).policy != CALIBRATION and search.trials:
+        figure = readings_figure(search.task, search.trials, search.answer)
+        return replace(figure, notes=(*figure.notes, *notes))
+    if kind == "surface" and (mapped := surface_result_of(MapStore(path))).filled.known.any():
+        found = sorted(figures_of(mapped).items(), key=lambda each: not each[0].startswith("map"))
+        if len(found) > 1:
+            notes = (*notes, f"1 of {len(found)} figures of this map; etude report has all")
+        return replace(found[0][1], notes=(*found[0][1].notes, *notes)) if found else None
+    return None
 
 
 def _write(

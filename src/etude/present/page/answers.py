@@ -10,7 +10,7 @@ from etude.analysis.load_subject import Summaries
 from etude.analysis.snapshot_differences import Differences
 from etude.analysis.subject import ended_in
 from etude.analysis.verdict import TestVerdict, Verdict
-from etude.present.page.gather import SEARCHES, Gathered
+from etude.present.page.gather import OWN_PARTS, SEARCHES, SWEEPS, Gathered, kind_of
 from etude.present.page.setup import machine_sentence, setup_lines
 from etude.present.section import Answer, Section
 from etude.present.sentences import comparison as text
@@ -39,14 +39,20 @@ QUESTIONS = {
 
 
 SEARCHED = {"what": "What was measured?", "real": "How certain is it?"}
-"""The same questions on a page of searches and surfaces alone."""
+"""The same questions on a page of searches, surfaces and sweeps alone."""
 
 
-def answers_of(found: Gathered, parts: Sequence[Section] = ()) -> tuple[Answer, ...]:
-    """Every question, in their order; each has at least one sentence. `parts`: of searches and surfaces."""
-    series = _without_searches(found)
+def answers_of(
+    found: Gathered, parts: Sequence[Section] = (), beside: Sequence[Section] = ()
+) -> tuple[Answer, ...]:
+    """Every question, in their order; each has at least one sentence. `parts`: of searches, surfaces and sweeps;
+    `beside`: of pools."""
+    series = _without_own_parts(found)
     alone = bool(parts) and not (series.verdicts or series.summaries)
-    own = {key: tuple(line for part in parts for line in part.questions.get(key, ())) for key in QUESTIONS}
+    own = {
+        key: tuple(line for part in (*parts, *beside) for line in part.questions.get(key, ()))
+        for key in QUESTIONS
+    }
     makers: dict[str, Callable[[Gathered], Iterable[str]]] = {
         "what": _what,
         "where": _where,
@@ -65,18 +71,21 @@ def answers_of(found: Gathered, parts: Sequence[Section] = ()) -> tuple[Answer, 
 
 def headline(found: Gathered, answer: Sequence[str] = ()) -> tuple[str, ...]:
     """The verdict in a few sentences, in the words of the terminal; first how the machines differ, then the answers of
-    searches and surfaces."""
-    series = _without_searches(found)
+    searches, surfaces and sweeps."""
+    series = _without_own_parts(found)
     own = _verdict(series) if series.verdicts or series.summaries or series.across or not answer else ()
-    return (*_machines_differ(found), *answer, *own)
+    sweeps = [(where, v) for where, v in _labelled(found) if _kind(v) in SWEEPS]
+    status = [f"{where}{line}" for where, v in sweeps if (line := status_line(v))]
+    ended = [where + line for where, v in sweeps for line in _ended(v)]
+    return (*_machines_differ(found), *status, *answer, *own, *ended)
 
 
 def _kind(verdict: Verdict) -> str:
-    return str(((verdict.subject.experiment or {}).get("plan") or {}).get("kind") or "")
+    return kind_of(verdict.subject)
 
 
-def _without_searches(found: Gathered) -> Gathered:
-    return replace(found, verdicts=tuple(v for v in found.verdicts if _kind(v) not in SEARCHES))
+def _without_own_parts(found: Gathered) -> Gathered:
+    return replace(found, verdicts=tuple(v for v in found.verdicts if _kind(v) not in OWN_PARTS))
 
 
 def _machines_differ(found: Gathered) -> Iterator[str]:
@@ -163,7 +172,7 @@ def _what(found: Gathered) -> Iterator[str]:
         if not names:
             yield f"{verdict.subject.label} holds no test."
             continue
-        if _kind(verdict) in SEARCHES:
+        if _kind(verdict) in OWN_PARTS:
             continue
         compared = dict.fromkeys(c.base for c in verdict.comparisons)
         if compared:
@@ -295,7 +304,8 @@ def _real(found: Gathered) -> Iterator[str]:
                 f"{limits}, {'excludes' if excluded else 'contains'} 1; it includes the variation between sessions."
             )
     yield from (f"It is undecided: {reason}." for reason in found.without)
-    left = [where + line for where, verdict in _labelled(found) for line in not_compared_lines(verdict)]
+    series = [(where, verdict) for where, verdict in _labelled(found) if _kind(verdict) not in SWEEPS]
+    left = [where + line for where, verdict in series for line in not_compared_lines(verdict)]
     yield from left
     if not comparisons and not found.across and not found.without and not left:
         yield (
@@ -382,7 +392,7 @@ def _against(found: Gathered) -> Iterator[str]:
     yield from map(with_full_stop, warnings[:MOST_NAMED])
     if len(warnings) > MOST_NAMED:
         yield f"{len(warnings) - MOST_NAMED} more warnings are listed below."
-    if not warnings and _without_searches(found).verdicts:
+    if not warnings and _without_own_parts(found).verdicts:
         yield "No warning was found in the trials; with few trials that means little."
     yield from dict.fromkeys(
         line for verdict in found.verdicts for line in _limits(verdict, len(found.verdicts))

@@ -43,6 +43,7 @@ from etude.present.section import (
     Warned,
 )
 from etude.present.sections.monitor import monitor_sections
+from etude.present.sections.pool import pool_sections
 from etude.present.sentences import comparison as text
 from etude.present.sentences.bounds import answer_reason
 from etude.present.sentences.comparison import precision_line, test_line, widened_line
@@ -71,13 +72,14 @@ def content_of(
     )
     parts = (*engine_sections(found), *parts)
     answer = tuple(line for part in parts for line in part.answer)
+    beside = (*pool_sections(found), *monitor_sections(found))
     content = Content(
         title=title or _title(found, labels),
         made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
         version=__version__,
         labels=labels,
-        headline=headline(found, answer),
-        answers=answers_of(found, parts),
+        headline=(*headline(found, answer), *(line for part in beside for line in part.answer)),
+        answers=answers_of(found, parts, beside),
         banner=_banner(found),
         expectations=expectations_of(found),
         comparisons=comparisons_table(found),
@@ -94,7 +96,7 @@ def content_of(
         data=raw_data(found),
         details=tuple(_details(found)),
         parts=parts,
-        beside=monitor_sections(found),
+        beside=beside,
     )
     masked: Content = found.mask.parts(content)
     return masked

@@ -6,19 +6,25 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from etude.analysis.cross_session import CrossSession, compare_with_first
 from etude.analysis.load_subject import Summaries, read_subject
-from etude.analysis.snapshot_differences import Difference, compare
+from etude.analysis.snapshot_differences import Difference, compare, compare_states, state_of
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions
+from etude.iolab.points import over_of
 from etude.masking import Mask, mask_of_all
 from etude.results.engine_reports import Report, is_report, read_report
 from etude.results.reader import first_measurement
 
 SEARCHES = ("peak", "surface")
-"""Kinds of plans whose tests are no ends in themselves: their answer is that of their own part."""
+"""Kinds of plans that decide themselves how many trials a test needs."""
+SWEEPS = ("buffer", "total")
+"""Sweeps of the I/O lab, by what they are over."""
+OWN_PARTS = (*SEARCHES, *SWEEPS)
+"""Kinds of results whose tests are no ends in themselves: their answer is that of their own part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,15 +87,31 @@ def gather(
     )
 
 
+def kind_of(subject: Subject) -> str:
+    """Kind of the plan, or what a sweep of the I/O lab is over; empty for other results."""
+    kind = ((subject.experiment or {}).get("plan") or {}).get("kind")
+    if isinstance(kind, str):
+        return kind
+    return over_of([series.parameters for series in subject.tests]) or "" if subject.experiment else ""
+
+
+def _of_kind_of_first(subjects: Sequence[Subject]) -> list[Subject]:
+    """The first, and those that are compared with it: no sweep is compared with anything but its like."""
+    first = kind_of(subjects[0])
+    return [s for s in subjects if (kind := kind_of(s)) == first or not {kind, first} & set(SWEEPS)]
+
+
 def _judge(subject: Subject, metric: str | None, verdict_options: VerdictOptions) -> Verdict:
     """All metrics are summarised; `metric` is judged, where it is given. A search and a map decide themselves how many
-    trials a load needs: they have no warning of few."""
-    if ((subject.experiment or {}).get("plan") or {}).get("kind") in SEARCHES:
+    trials a load needs: they have no warning of few. The tests of a sweep are points of curves: the first one is no
+    baseline of theirs."""
+    kind = kind_of(subject)
+    if kind in SEARCHES:
         verdict_options = replace(verdict_options, silent=(*verdict_options.silent, "too-few"))
-    if metric is None:
-        return verdict(subject, None, verdict_options)
     known = dict.fromkeys(name for series in subject.tests for name in series.columns)
-    return verdict(subject, list(dict.fromkeys((metric, *known))), verdict_options)
+    metrics = None if metric is None else list(dict.fromkeys((metric, *known)))
+    found = verdict(subject, metrics, verdict_options)
+    return replace(found, comparisons=()) if kind in SWEEPS else found
 
 
 def _across(
@@ -97,7 +119,7 @@ def _across(
 ) -> tuple[list[CrossSession], list[str]]:
     if len(verdicts) < 2:
         return [], []
-    subjects = [verdict.subject for verdict in verdicts]
+    subjects = _of_kind_of_first([verdict.subject for verdict in verdicts])
     found, without = compare_with_first(
         subjects, verdicts[0].primary, between=between, confidence=verdict_options.confidence
     )
@@ -108,8 +130,17 @@ def _machines(subjects: Sequence[Subject]) -> tuple[tuple[str, tuple[Difference,
     ours = [subject for subject in subjects if (subject.experiment or {}).get("machine")]
     if not ours:
         return ()
-    first = ours[0].experiment or {}
-    return tuple((each.label, compare(first, each.experiment or {}).differs) for each in ours[1:])
+    first, alike = ours[0].experiment or {}, _of_kind_of_first(ours)
+    return tuple((each.label, _differences(first, each.experiment or {}, each in alike)) for each in ours[1:])
+
+
+def _differences(then: Mapping[str, Any], now: Mapping[str, Any], whole: bool) -> tuple[Difference, ...]:
+    """Differences of machine and settings; `whole`: of the plans, too."""
+    if whole:
+        return compare(then, now).differs
+    return compare_states(
+        state_of(then), state_of(now), mask=mask_of_all([("then", then), ("now", now)])
+    ).differs
 
 
 def _commands(subject: Subject, mask: Mask) -> list[tuple[tuple[str, str], str]]:

@@ -23,7 +23,7 @@ from etude.present.section import (
     page_table,
 )
 from etude.present.sentences.comparison import takes_text
-from etude.present.sentences.history import heading, limits_text, lines, named, p_text
+from etude.present.sentences.history import heading, limits_text, lines, named, p_text, verdict_line
 from etude.present.sentences.notes import MOST as MOST_NOTES
 from etude.present.table_layout import sparkline
 from etude.present.to_html import to_page
@@ -64,7 +64,10 @@ def history_page(found: Sequence[Course], now: datetime | None = None) -> str:
     made = (now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC")
     title = f"{found[0].test}: {found[0].metric} over time"
     parts = [history_section(course, place) for place, course in enumerate(found)]
-    return to_page("history.html.j2", title=title, made=made, version=__version__, parts=parts)
+    verdict = list(map(verdict_line, found))
+    return to_page(
+        "history.html.j2", title=title, made=made, version=__version__, verdict=verdict, parts=parts
+    )
 
 
 def history_section(course: Course, place: int = 0, width: int = 100, *, drawn: bool = True) -> Section:
@@ -72,7 +75,10 @@ def history_section(course: Course, place: int = 0, width: int = 100, *, drawn: 
     `drawn`: with its figure."""
     told = tuple(lines(course))
     bars = spark(course, width) if len(course.entries) > 1 else []
-    caption = f"Each point is a result, the line is the level between steps, on {course.machine.name}"
+    caption = (
+        f"Each point is a result on {course.machine.name}, its bar the 95 % interval of its own trials; the line is "
+        "the level between steps, a grey band the range in which a step may begin."
+    )
     blocks: tuple[Block, ...] = (
         *map(Sentence, (heading(course), *bars, *told, "")),
         Paragraphs("What is seen", (f"{heading(course)}.", *told), room="page"),

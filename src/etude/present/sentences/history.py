@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from etude.history.backtest import LEAST, Alert, Backtest, Rate, Rule, StoredBacktest
+from etude.history.comparison import newest_with_before
 from etude.history.metric_history import Change, Course, SlowChange
+from etude.stats.cross_session import NotSupported
 from etude.stats.samples import exponential
 from etude.store.entry import Entry
-from etude.units.formatting import counted, percent, quantity
+from etude.units.formatting import counted, percent, quantity, span
 
 MOST_FACTS = 4
 MOST_TIMES = 10.0
@@ -54,6 +56,45 @@ def lines(course: Course) -> Iterator[str]:
         yield f"Its command changes at {counted(len(commands) - MOST_COMMANDS, 'more result')}."
     if course.found.noise.deviation > 0.0:
         yield noise_line(course)
+
+
+def verdict_line(course: Course) -> str:
+    """`host-a: one step, +8.3 % for the worse at …; no drift. The newest result, …, …`: a history in two sentences."""
+    shown = [change for change in course.changes if change.step.shown]
+    newest = max(shown, key=lambda change: change.step.at, default=None)
+    steps = "no step shown"
+    if newest is not None:
+        size = f"{course.size_text(newest.size)} ({_within(course, newest.low, newest.high)}){JUDGED[newest.worse]}"
+        steps = (
+            f"{counted(len(shown), 'step')}{', the newest' * (len(shown) > 1)} of {size}, at {newest.first}"
+        )
+        steps += f", where the {newest.cause} changes" if newest.cause in ("machine", "test") else ""
+    if less := len(course.changes) - len(shown):
+        steps += f"; {counted(less, 'change')} of the level not shown"
+    drift = "no drift shown"
+    if (slow := course.drift) is not None:
+        perhaps = "perhaps a drift" if slow.low <= 0.0 <= slow.high else "a drift"
+        size = f"{course.size_text(slow.size)} ({_within(course, slow.low, slow.high)})"
+        drift = f"{perhaps} of {size}{JUDGED[slow.worse]}"
+    return f"{course.machine.name}: {steps}; {drift}. {newest_line(course)}"
+
+
+def newest_line(course: Course) -> str:
+    """Sentence on the newest result against the one before it."""
+    last, found = course.entries[-1], newest_with_before(course)
+    value = quantity(course.value(float(course.levels[-1])), course.unit)
+    told = f"The newest result, {last}, is {value}"
+    if len(course.entries) < 2:
+        return f"{told}; there is no other."
+    if found is None:
+        return f"{told}; not compared with the one before: such values have no ratio."
+    if isinstance(ratio := found.found, NotSupported):
+        return f"{told}; not compared with the one before: {ratio.reason}."
+    same = ratio.low <= 1.0 <= ratio.high
+    sign = "−" if ratio.ratio < 1.0 else "+"
+    size = f"{sign}{percent(abs(ratio.ratio - 1.0))} against the one before ({span(ratio.low, ratio.high)} times, 95 %)"
+    other = "; the machine is another" if found.differences else ""
+    return f"{told}: {size}{', no significant difference' if same else ''}{other}."
 
 
 def change_line(course: Course, change: Change) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from etude.iolab.costs import Cost, Costs
 from etude.iolab.landmarks import size_text
 from etude.iolab.points import Swept
-from etude.iolab.shapes import PARTED, Parting, Shape
+from etude.iolab.shapes import NEAR_PEAK, PARTED, Growth, Parting, Shape
 from etude.units.formatting import percent, quantity, span
 
 SAME = 1.05
@@ -45,6 +45,55 @@ def findings(
     if swept.writes and len(swept.curves) > 1 and swept.curve("untouched") is not None:
         yield OF_PAGES_READ
     yield from _storage(swept)
+
+
+def verdict_line(growths: Sequence[Growth]) -> str:
+    """Sentence on the buffer size from which on throughput no longer grows; `growths`: at least one."""
+    first, *others = growths
+    more = "".join(f"; {each.curve}: {_grown(each)}" for each in others)
+    if first.at == first.last:
+        told = f"Throughput grows up to the largest buffer, {size_text(first.last)} ({first.curve}{_within(first)})"
+    elif first.at == first.first:
+        told = f"Throughput grows with no buffer beyond the smallest, {_grown(first)} ({first.curve})"
+    else:
+        within = _within(first)
+        told = (
+            f"Throughput no longer grows from a buffer of {size_text(first.at)} on ({first.curve}{within}), "
+            f"where it is {quantity(first.rate, 'B/s')}"
+        )
+    return f"{told}{more}."
+
+
+def growth_line(growth: Growth) -> str:
+    """Sentence on how certain the end of a curve's growth is."""
+    at = size_text(growth.at)
+    if growth.at == growth.last:
+        return f"{growth.curve}: it still grows at {at}, the largest size: its end was not reached."
+    if growth.low is None or growth.high is None:
+        return f"{growth.curve}: by the medians from {at} on; too few trials for an interval."
+    low, high = size_text(growth.low), size_text(growth.high)
+    ends = f"at {low} in 95 %" if low == high else f"from {low} to {high} in 95 %"
+    return (
+        f"{growth.curve}: {ends} of trials drawn anew; a size is taken as the end of the growth where it has "
+        f"{percent(NEAR_PEAK)} of the largest median from it on."
+    )
+
+
+def _grown(growth: Growth) -> str:
+    return f"{size_text(growth.at)}{_within(growth).replace(';', ',', 1)}"
+
+
+def _within(growth: Growth) -> str:
+    if growth.low is None or growth.high is None:
+        return "; too few trials for an interval"
+    if growth.low == growth.high:
+        return "; 95 %: there alone"
+    return f"; 95 %: {size_text(growth.low)} to {size_text(growth.high)}"
+
+
+def size_lines(shapes: Sequence[Shape]) -> tuple[str, ...]:
+    """Sentences on the largest rate of each curve."""
+    return tuple(map(_peak, shapes))
 
 
 def _peak(shape: Shape) -> str:

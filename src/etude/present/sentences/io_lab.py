@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +11,17 @@ from etude.analysis.subject import Subject, subject_of
 from etude.analysis.verdict_options import Thresholds
 from etude.analysis.warnings.machine import busy_machine
 from etude.iolab.lab import Reading, reading_of
-from etude.iolab.points import Swept, swept_of
+from etude.iolab.landmarks import size_text
+from etude.iolab.points import Gaps, Swept, swept_of
+from etude.iolab.shapes import Growth, growth_of
 from etude.present.sentences import io_buffers, io_totals
+from etude.present.sentences.notes import listed_names
 from etude.present.sentences.warnings import warning_text
 from etude.results.results import Results, machine_member
 from etude.units.formatting import counted
+
+MOST_NAMED = 5
+"""Tests that a line names."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,70 @@ def explanation_of(reading: Reading) -> Explanation:
         findings,
         (*caveats, *unknown),
     )
+
+
+def verdict_of(reading: Reading) -> tuple[str, ...]:
+    """The answer of a sweep in a line for each comparison, or in one for all curves."""
+    if reading.over == "total":
+        return tuple(io_totals.verdict_lines(reading.swept.curves[0].name, reading.comparisons))
+    growths = growths_of(reading.swept)
+    return (io_buffers.verdict_line(growths),) if growths else ("A single size: no curve over the buffer.",)
+
+
+def question_lines(reading: Reading, gaps: Gaps) -> dict[str, tuple[str, ...]]:
+    """Sentences on the questions of a page, by their keys."""
+    swept = reading.swept
+    if reading.over == "total":
+        certain, large = verdict_of(reading), io_totals.size_lines(reading.comparisons)
+    else:
+        certain = tuple(map(io_buffers.growth_line, growths_of(swept)))
+        large = io_buffers.size_lines(reading.shapes)
+    return {
+        "what": scope_lines(swept),
+        "real": certain,
+        "large": large,
+        "against": (*gap_lines(gaps), *map(sentence, unknown_machine(swept.experiment))),
+    }
+
+
+def sentence(clause: str) -> str:
+    """A clause as a sentence."""
+    return f"{clause[0].upper()}{clause[1:]}."
+
+
+def growths_of(swept: Swept) -> tuple[Growth, ...]:
+    """The end of the growth of each curve with two sizes or more."""
+    return tuple(growth_of(curve) for curve in swept.curves if curve.sizes.size > 1)
+
+
+def scope_lines(swept: Swept) -> tuple[str, ...]:
+    """Sentences on what a sweep measured, over which sizes, on which curves."""
+    sizes = sorted({float(size) for curve in swept.curves for size in curve.sizes})
+    names = ", ".join(curve.name for curve in swept.curves)
+    what = (
+        f"The rate of {'writing' if swept.writes else 'reading'} a file, by buffer size"
+        if swept.over == "buffer"
+        else f"The time of whole programs that {'write' if swept.writes else 'read'} a file, by its size"
+    )
+    span = f"{counted(len(sizes), 'size')} from {size_text(sizes[0])} to {size_text(sizes[-1])}"
+    tests = (swept.experiment.get("plan") or {}).get("tests") or ()
+    one = next(iter(tests), None)
+    example = () if one is None else (f"{one['name']} runs: {shlex.join(map(str, one['command']))}",)
+    return (f"{what}: {span}; {counted(len(swept.curves), 'curve')}: {names}.", *example)
+
+
+def gap_lines(gaps: Gaps) -> tuple[str, ...]:
+    """Sentences on what a sweep did not measure."""
+    lines = (
+        [f"Without an included trial: {listed_names(gaps.tests, MOST_NAMED, 'test')}."] if gaps.tests else []
+    )
+    if gaps.storage:
+        lines.append(
+            "The storage itself (O_DIRECT) was not measured: no rate here is known to be above or below it."
+        )
+    if gaps.cold:
+        lines.append("Reads of a cold file were not measured: the file was in the page cache.")
+    return tuple(lines)
 
 
 def measured_badly(swept: Swept) -> tuple[str, ...]:

@@ -29,18 +29,46 @@ def findings(base: str, comparisons: Sequence[Comparison]) -> Iterator[str]:
         yield f"{base}: a single curve; nothing to compare."
 
 
-def _ratios(found: Comparison) -> Iterator[str]:
+def verdict_lines(base: str, comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """A line for each other curve: its difference from the first, and the sizes at which it falls below each level."""
+    for found in comparisons:
+        if not found.ratios:
+            yield f"{found.base} and {found.other}: no size has trials of both."
+        elif not found.differs:
+            yield _not_shown(found)
+        else:
+            first, last = found.ratios[0].size, found.ratios[-1].size
+            levels = [_crossing(level, first, last) for level in found.crossings]
+            yield " ".join((_difference(found), *levels))
+    if not comparisons:
+        yield f"{base}: a single curve; nothing to compare."
+
+
+def size_lines(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
+    """Sentences on the ratio at the smallest and at the largest size."""
+    return tuple(line for found in comparisons if found.ratios for line in _end_ratios(found))
+
+
+def _end_ratios(found: Comparison) -> Iterator[str]:
     for at in (found.ratios[0], found.ratios[-1]):
         yield (
             f"{size_text(at.size)}: {found.base} {quantity(at.base, 's')}, {found.other} {quantity(at.other, 's')}, "
             f"which is {at.ratio:.3f} times that."
         )
+
+
+def _not_shown(found: Comparison) -> str:
+    assert found.p is not None
+    return (
+        f"No difference between {found.base} and {found.other} is shown: over all sizes {p_value(found.p)} "
+        "(Mann-Whitney at each size, added up)."
+    )
+
+
+def _ratios(found: Comparison) -> Iterator[str]:
+    yield from _end_ratios(found)
     if not found.differs:
-        assert found.p is not None
-        yield (
-            f"No difference between {found.base} and {found.other} is shown: over all sizes {p_value(found.p)} "
-            "(Mann-Whitney at each size, added up)."
-        )
+        yield _not_shown(found)
         return
     yield _difference(found)
     for level in found.crossings:

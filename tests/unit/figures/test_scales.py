@@ -1,0 +1,75 @@
+"""A figure's kind, scales and bins follow from the values: names are no amounts, decades are logarithmic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from etude.figures.data import Curve, Figure
+from etude.figures.plot import make, usual_kind
+from etude.figures.plot_options import PlotOptions
+from etude.figures.sources import Sample, read_samples
+
+NOISE = np.random.default_rng(1).lognormal(0.0, 0.05, 12)
+
+
+def read(directory: Path, tests: dict[str, float], spread: float = 1.0) -> list[Sample]:
+    rows = [
+        f"{name},{n},{level * value**spread:g}"
+        for name, level in tests.items()
+        for n, value in enumerate(NOISE)
+    ]
+    file = directory / "values.csv"
+    file.write_text("\n".join(["test,trial,elapsed", *rows]) + "\n")
+    return read_samples([str(file)], PlotOptions())
+
+
+def points(figure: Figure, panel: int = 0) -> list[Curve]:
+    return [layer for layer in figure.panels[panel].layers if isinstance(layer, Curve)]
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        (["w0", "w1", "w2", "w3"], "bars"),
+        (["run-1", "run-2", "run-3", "run-4"], "bars"),
+        (["ext4:1", "ext4:2", "ext4:4", "ext4:8"], "lines"),
+        (["a 1", "a 2", "a 3", "a 4", "b 1", "b 2", "b 3", "b 4"], "lines"),
+        (["a 4K", "a 8K", "a 16K", "b 4K", "b 8K", "b 16K", "c 16K"], "lines"),
+        (["a 4K", "b 4K", "a 8K"], "bars"),
+    ],
+    ids=["counted", "from-one", "amounts", "two-curves", "one-beside", "half"],
+)
+def test_numbers_that_only_count_the_tests_are_names(tmp_path: Path, names: list[str], kind: str) -> None:
+    assert usual_kind(read(tmp_path, dict.fromkeys(names, 0.01)), PlotOptions()) == kind
+
+
+@pytest.mark.parametrize(("log", "scale"), [("", "log"), ("none", "linear"), ("y", "linear")])
+def test_an_x_axis_of_two_decades_is_logarithmic_unless_options_say_other(
+    tmp_path: Path, log: str, scale: str
+) -> None:
+    samples = read(tmp_path, {f"size {4 << n}K": 0.01 for n in range(8)})
+    assert make("lines", samples, PlotOptions(log=log)).x.scale == scale
+    assert make("lines", samples[:4], PlotOptions()).x.scale == "linear"
+
+
+@pytest.mark.parametrize("kind", ["ecdf", "histogram", "box", "violin"])
+def test_values_over_decades_have_a_logarithmic_axis(tmp_path: Path, kind: str) -> None:
+    figure = make(kind, read(tmp_path, {"quick": 0.001, "slow": 1.0}), PlotOptions())
+    scales = figure.x.scale, figure.panels[0].y.scale
+    assert scales == (("log", "linear") if kind in ("ecdf", "histogram") else ("linear", "log"))
+    assert make(kind, read(tmp_path, {"quick": 0.001, "slow": 0.01}), PlotOptions()).x.scale == "linear"
+
+
+def test_bins_are_as_narrow_as_the_narrowest_of_distant_tests_needs(tmp_path: Path) -> None:
+    figure = make("histogram", read(tmp_path, {"quick": 0.01, "slow": 0.03}), PlotOptions())
+    assert all(max(p.y for p in curve.points) < 0.9 for curve in points(figure))
+
+
+def test_ratios_of_medians_have_intervals_that_hold_them(tmp_path: Path) -> None:
+    tests = {f"{way} {n}": level * n for way, level in (("a", 0.01), ("b", 0.02)) for n in (1, 2, 4)}
+    (ratio,) = points(make("ratio", read(tmp_path, tests), PlotOptions()), 1)
+    assert all(p.low is not None and p.high is not None and p.low < p.y < p.high for p in ratio.points)
+    assert all(p.low > 1.7 and p.high < 2.3 for p in ratio.points)
