@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from support.chromium import Page, chromium
-from support.places import DOCS, ROOT
+from support.places import DOCS
 
 pytestmark = pytest.mark.beside
 
@@ -23,15 +21,6 @@ QUESTIONS = tomllib.loads((Path(__file__).parent / "questions.toml").read_text(e
 FOUND_FIRST = 20
 """Questions of 25 whose answer has to be the first page found."""
 WORDS = 75_000
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    to = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "-b", "html"]
-    done = subprocess.run([*command, DOCS, to], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return to
 
 
 @pytest.fixture(scope="module")

@@ -63,15 +63,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def opened(browser: Page, page: Path, width: int = 1200, scheme: str = "light") -> Page:
-    browser.renew()
-    browser.send(
-        "Emulation.setDeviceMetricsOverride",
-        width=width,
-        height=900,
-        deviceScaleFactor=1,
-        mobile=width < 500,
-    )
-    browser.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    browser.look(width, scheme)
     browser.open(page.as_uri())
     browser.until(DRAWN)
     return browser

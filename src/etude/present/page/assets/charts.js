@@ -150,7 +150,17 @@ async function draw(element) {
   if (before) before.view.remove();
   element.replaceChildren();
   const view = await Bokeh.Plotting.show(made.figure, element);
+  view.canvas_view.events_el.tabIndex = -1; // the chart itself takes the focus and has a name
   drawn.set(element, { view, ring, figure: made.figure, points: made.points, place: -1, home: null });
+}
+
+// On paper a chart is a picture: Bokeh would draw it anew for its width only after the page is printed.
+function putOnPaper(element) {
+  const paper = drawn.get(element).view.export().canvas;
+  paper.removeAttribute("style");
+  paper.classList.add("paper");
+  paper.classList.toggle("dark", drawn.get(element).figure.background_fill_color !== "#ffffff");
+  element.after(paper);
 }
 
 // Reading a chart by keyboard: a ring goes from point to point, and its words are said.
@@ -192,6 +202,7 @@ function onKey(event) {
   if (event.key in steps) pointAt(event.currentTarget, steps[event.key]);
   else if (event.key === "+" || event.key === "-") zoom(chart, event.key === "+" ? 0.5 : 2);
   else if (event.key === "0") zoom(chart, 0);
+  else if (event.key === "s") handOut("chart.png", chart.view.export().canvas.toDataURL());
   else return;
   event.preventDefault();
 }

@@ -85,13 +85,18 @@ const FILES = {
   experiment: ["experiment.json", "application/json", asExperiments],
 };
 
-function download(kind) {
-  const [name, type, make] = FILES[kind];
+function handOut(name, address) {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([make()], { type }));
+  link.href = address;
   link.download = name;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+function download(kind) {
+  const [name, type, make] = FILES[kind];
+  const address = URL.createObjectURL(new Blob([make()], { type }));
+  handOut(name, address);
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
 for (const button of document.querySelectorAll("[data-download]")) {
@@ -109,7 +114,11 @@ function fillTrials(details) {
   const table = document.createElement("table");
   const row = (cells, tag, to) => {
     const line = to.insertRow();
-    for (const text of cells) line.appendChild(document.createElement(tag)).textContent = text;
+    for (const text of cells) {
+      const cell = line.appendChild(document.createElement(tag));
+      cell.textContent = text;
+      if (tag === "th") cell.scope = "col";
+    }
   };
   row(["trial", `${metric} ${scale.unit && `(${scale.unit})`}`, "kept", "warned of"], "th", table.createTHead());
   const body = table.createTBody();
@@ -117,7 +126,13 @@ function fillTrials(details) {
     const state = point.kept ? "yes" : `no: ${point.why || "no reason given"}`;
     row([point.trial, shownNumber(point.value / scale.divisor), state, point.flags.join(", ")], "td", body);
   }
-  details.append(table);
+  const scroll = document.createElement("div");
+  scroll.className = "scroll";
+  scroll.tabIndex = 0;
+  scroll.role = "group";
+  scroll.ariaLabel = `Trials of ${test.test}`;
+  scroll.append(table);
+  details.append(scroll);
 }
 for (const details of document.querySelectorAll("details.trials")) {
   details.addEventListener("toggle", () => details.open && fillTrials(details));

@@ -47,7 +47,7 @@ const chosen = document.getElementById("metric");
 if (chosen) {
   chosen.addEventListener("change", () => {
     for (const details of document.querySelectorAll("details.trials")) {
-      details.querySelector("table")?.remove();
+      details.querySelector(".scroll")?.remove();
       if (details.open) fillTrials(details);
     }
     redraw();
@@ -71,9 +71,11 @@ addEventListener("beforeprint", () => {
     details.open = true;
     opened.push(details);
   }
+  for (const element of drawn.keys()) putOnPaper(element);
 });
 addEventListener("afterprint", () => {
   for (const details of opened.splice(0)) details.open = false;
+  for (const paper of document.querySelectorAll(".paper")) paper.remove();
 });
 document.getElementById("print").addEventListener("click", async () => {
   await drawAll();
