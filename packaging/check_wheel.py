@@ -11,7 +11,7 @@ from pathlib import Path
 PROGRAMS = ("etude-engine", "aptime", "io-static", "io-dynamic")
 STATIC = ("etude-engine", "aptime", "io-static")
 PAGE = ("page.html.j2", "page.css", "charts.js")
-SHIPPED = ("lib/common.inc", "lib/fs-setup.sh", "postmark/figure1.ap")
+SHIPPED = ("ci/compare.sh", "lib/common.inc", "lib/fs-setup.sh", "postmark/figure1.ap")
 
 
 def faults(wheel: Path) -> list[str]:

@@ -34,9 +34,7 @@ def test_every_requirement_is_explained(repository: Path, tool: Tool) -> None:
     rows = re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
     explained = set(rows)
     assert len(rows) == len(explained), [name for name in explained if rows.count(name) > 1]
-    packages = (repository / "packaging/debian-packages.txt").read_text(encoding="utf-8")
     wanted = {requirement.name for requirement in required(repository, tool)}
-    wanted |= {line.partition("#")[0].strip() for line in packages.splitlines()} - {""}
     for manifest in repository.glob("engine/**/Cargo.toml"):
         wanted |= crates(manifest.read_text(encoding="utf-8"))
     assert wanted - explained == set()
