@@ -1,6 +1,7 @@
 """The packages as strangers get them: on three releases, in bare roots without a compiler and without a network."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,13 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from support.bare_root import RELEASES, BareRoot, CannotMake, bare_root, scratch
+from support.bare_root import RELEASES, WITH_PYTHON, BareRoot, CannotMake, bare_root, cached_root, scratch
 
 pytestmark = [
     pytest.mark.needs_root,
     pytest.mark.needs_program("mmdebstrap"),
     pytest.mark.needs_program("cargo"),
 ]
+
+
+MORE = {"noble": ("libstdc++6",)}
+"""Libraries that NumPy's wheel loads, and that the release's smallest set of packages lacks."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +51,8 @@ def packaging(repository: Path, *words: str | Path) -> str:
 
 def use(root: BareRoot, etude: str, expected: str) -> None:
     """Bench, record and report, with this program."""
-    assert root.run("sh", "-c", "command -v cc gcc cargo rustc", check=False).stdout == ""
+    compilers = root.run("sh", "-c", "command -v cc gcc cargo rustc", check=False).stdout
+    assert compilers == ""
     assert expected in root.run(etude, "--version").stdout
     root.run("sh", "-c", f"cd /root && {etude} bench --trials 5 -o bench true 'sleep 0.01'")
     lines = [
@@ -71,7 +77,8 @@ def test_the_wheel_is_installed_and_used(release: str, wheel: Path, repository: 
         wheels = Path(packaging(repository, "wheelhouse.py", shown))
     except CannotMake as reason:
         pytest.skip(str(reason))
-    with bare_root(release, memory, seen={"/wheel": wheel.parent, "/wheels": wheels}) as root:
+    packages = (*WITH_PYTHON, *MORE.get(release, ()))
+    with bare_root(release, memory, packages, seen={"/wheel": wheel.parent, "/wheels": wheels}) as root:
         root.run("python3", "-m", "venv", "/opt/etude")
         pip = ("/opt/etude/bin/pip", "install", "--quiet", "--no-index", "--find-links", "/wheels")
         root.run(*pip, f"/wheel/{wheel.name}")
@@ -105,3 +112,40 @@ def test_the_debian_package_is_installed_used_and_removed(
         assert {"/usr/share/bash-completion/completions/etude", "/usr/bin/aptime"} <= installed
         root.run("dpkg", "--purge", "etude")
         assert files() == before
+
+
+@pytest.mark.needs_program("buildah")
+def test_the_container_is_built_and_used(wheel: Path, repository: Path, memory: Path) -> None:
+    try:
+        base, wheels = cached_root("trixie"), packaging(repository, "wheelhouse.py", "3.13")
+    except CannotMake as reason:
+        pytest.skip(str(reason))
+    # A context of its own: dist may hold another wheel.
+    (memory / "context/dist").mkdir(parents=True)
+    shutil.copy(wheel, memory / "context/dist")
+    shutil.copy(repository / "constraints.txt", memory / "context")
+    environment = {**os.environ, "STORAGE_DRIVER": "vfs", "BUILDAH_ISOLATION": "chroot"}
+
+    def buildah(*words: str | Path) -> str:
+        command = ["buildah", "--root", memory / "storage", "--runroot", memory / "run", *words]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
+
+    subprocess.run(["tar", "-C", base, "-cf", memory / "base.tar", "."], check=True)
+    container = buildah("from", "scratch")
+    buildah("add", "--quiet", container, memory / "base.tar", "/")
+    buildah("commit", "--quiet", "--rm", container, "localhost/base")
+    arguments = ("--build-arg", "BASE=localhost/base", "--build-arg", "FROM_WHEELS=/wheels")
+    file = ("-f", repository / "packaging/Containerfile", "--volume", f"{wheels}:/wheels:ro")
+    buildah("bud", "--quiet", *arguments, *file, "-t", "localhost/etude", memory / "context")
+    container = buildah("from", "localhost/etude")
+    buildah("run", container, "etude", "bench", "--trials", "5", "-o", "/work/results", "true")
+    place = Path(buildah("mount", container))
+    lines = [
+        line for file in place.glob("work/results/**/results.jsonl") for line in file.read_text().splitlines()
+    ]
+    assert len(lines) >= 5
+    assert not (place / "tmp/etude").exists()
+    buildah("umount", container)
+    buildah("rm", "--all")
