@@ -15,6 +15,7 @@ PIP := $(BIN)/python -m pip
 DEMO := build/demo
 # Of .ci/run: --again, tests that failed run once more, and are named as flaky if they pass then; --begin-within SECONDS.
 TEST_OPTIONS ?=
+RELEASE ?= bookworm
 
 # cargo takes an empty CARGO_TARGET_DIR for a directory without a name, and fails.
 ifeq ($(strip $(CARGO_TARGET_DIR)),)
@@ -35,7 +36,7 @@ RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) rust-toolchain.toml $(wildcard
 REQUIREMENTS_STAMP := $(VENV)/requirements.stamp
 SETUP_STAMP := $(VENV)/setup.stamp
 
-.PHONY: moved help setup demo io-lab test test-more test-random test-packages golden guest guest-where-possible test-guest nfs nfs-guest nfs-peak chain lint format bench docs man picture wheel constraints advisories clean
+.PHONY: moved help setup demo io-lab test test-more test-random test-packages golden guest guest-where-possible test-guest nfs nfs-guest nfs-peak chain lint format bench docs man picture wheel deb release constraints advisories clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -120,6 +121,12 @@ wheel: $(REQUIREMENTS_STAMP) ## one wheel with all programs, into dist
 	@rm -rf dist build/bdist.* build/lib build/lib.* build/scripts-*
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist
 	$(BIN)/python packaging/check_wheel.py dist/*.whl
+
+deb: wheel ## a Debian package of the wheel, of Debian 12, 13 or Ubuntu 24.04: RELEASE=bookworm, trixie, noble (as root)
+	$(BIN)/python packaging/deb.py dist/*.whl $(RELEASE)
+
+release: $(REQUIREMENTS_STAMP) ## archives of the tagged commit in dist, checked, with SHA256SUMS signed by KEY=NAME; uploads nothing (as root)
+	$(BIN)/python packaging/release.py --key '$(KEY)'
 
 constraints: ## pin the newest versions that fit pyproject.toml in constraints.txt
 	@packaging/check-tools.sh $(PYTHON) $(CARGO)

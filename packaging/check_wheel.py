@@ -1,8 +1,10 @@
 """Refuses a wheel that would not run elsewhere, or not wholly.
 
-Its tag or the linking of a program is wrong, or one of the engine's programs or of the shipped scripts is missing.
+Its tag or the linking of a program is wrong, one of the engine's programs or of the shipped scripts is missing, or it
+is too large.
 """
 
+import re
 import struct
 import sys
 import zipfile
@@ -11,6 +13,7 @@ from pathlib import Path
 PROGRAMS = ("etude-engine", "aptime", "io-static", "io-dynamic")
 STATIC = ("etude-engine", "aptime", "io-static")
 PAGE = ("page.html.j2", "page.css", "charts.js")
+LARGEST = 25 << 20
 SHIPPED = ("ci/compare.sh", "lib/common.inc", "lib/fs-setup.sh", "postmark/figure1.ap")
 
 
@@ -22,6 +25,8 @@ def faults(wheel: Path) -> list[str]:
         found.append(f"tag {python}-{abi}: it would not fit every Python 3")
     if platform == "any":
         found.append("platform any: the programs in it run on one platform only")
+    if wheel.stat().st_size > LARGEST:
+        found.append(f"{wheel.stat().st_size} bytes: more than {LARGEST}")
     with zipfile.ZipFile(wheel) as archive:
         scripts = {
             Path(item.filename).name: item for item in archive.infolist() if ".data/scripts/" in item.filename
@@ -35,6 +40,10 @@ def faults(wheel: Path) -> list[str]:
                 found.append(
                     f"{program} is not linked {'statically' if program in STATIC else 'dynamically'}"
                 )
+        needed = max((glibc_needed(archive.read(item)) for item in scripts.values()), default=0)
+        tagged = re.fullmatch(r"manylinux_2_(\d+)_\w+", platform)
+        if needed and (tagged is None or int(tagged[1]) != needed):
+            found.append(f"platform {platform}: its programs need glibc 2.{needed}, so manylinux_2_{needed}")
         names = archive.namelist()
         for name in SHIPPED:
             if not any(entry.endswith(f"share/etude/examples/{name}") for entry in names):
@@ -57,6 +66,16 @@ def loads_libraries(program: bytes) -> bool:
     size, count = struct.unpack_from(f"{order}HH", program, 54)
     kinds = [struct.unpack_from(f"{order}I", program, offset + size * index)[0] for index in range(count)]
     return 3 in kinds
+
+
+def glibc_needed(program: bytes) -> int:
+    """The newest 2.N of the GNU C library whose symbols a dynamic program uses; 0 for a static one, and for a script.
+
+    Their versions stand in its table of names (elf(5): .dynstr) and nowhere else in such a program.
+    """
+    if not loads_libraries(program):
+        return 0
+    return max((int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?=[.\0])", program)), default=0)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ LEFT_OUT = ("/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/info/*")
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/root"}
 """Nothing of this machine's: no proxies, and no settings of pip or cargo."""
 
+ROOM_BYTES = 4 << 30
+
 NODES = "null zero full random urandom tty"
 
 # The arguments: the cached root, this one's directory, pairs of a directory here and where it is seen, --, the command.
@@ -172,6 +174,15 @@ def bare_root(
         yield BareRoot(release, lower, state, seen or {})
     finally:
         shutil.rmtree(state, ignore_errors=True)
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A directory for roots: in memory where there is room, since disks that discard take minutes to delete a root."""
+    memory = Path("/dev/shm")
+    with_room = memory.is_dir() and shutil.disk_usage(memory).free >= ROOM_BYTES
+    with tempfile.TemporaryDirectory(prefix="etude-", dir=memory if with_room else None) as name:
+        yield Path(name)
 
 
 def cached_root(release: str, packages: Sequence[str] = WITH_PYTHON) -> Path:

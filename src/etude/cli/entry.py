@@ -55,9 +55,16 @@ def run_program(name: str, main: Callable[[], int]) -> None:
     except OSError as error:
         code = complain(name, describe_os_error(error), 5)
     except (MemoryError, ImportError) as error:
-        if not _for_want_of_memory(error):
+        if _match(error, r"^MemoryError|cannot (map|allocate)|failed to map"):
+            code = complain(name, "there is not enough memory (ulimit -v, or the machine's): give it more", 5)
+        elif library := _match(error, r"[\w.+-]+(?=: cannot open shared object file)"):
+            code = complain(
+                name,
+                f"the library {library} is missing: install it (libstdc++.so.6 is in the package libstdc++6)",
+                5,
+            )
+        else:
             raise
-        code = complain(name, "there is not enough memory (ulimit -v, or the machine's): give it more", 5)
     except KeyboardInterrupt:
         code = _interrupted(name)
     finally:
@@ -73,14 +80,17 @@ def _code_of(main: Callable[[], int]) -> int:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
 
 
-def _for_want_of_memory(error: MemoryError | ImportError) -> bool:
-    """Libraries say why they cannot be mapped in the text of an ImportError, and NumPy wraps that in its own."""
+def _match(error: BaseException, pattern: str) -> str:
+    """The match in an error or one behind it; empty if there is none.
+
+    Libraries say in an ImportError why they cannot be loaded, and NumPy wraps that in its own.
+    """
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, MemoryError) or re.search(r"cannot (map|allocate)|failed to map", str(seen)):
-            return True
+        if found := re.search(pattern, f"{type(seen).__name__}: {seen}"):
+            return found[0]
         seen = seen.__cause__ or seen.__context__
-    return False
+    return ""
 
 
 def _interrupted(name: str) -> int:

@@ -44,7 +44,8 @@ def test_it_is_another_release_without_a_compiler_and_without_our_environment(
 ) -> None:
     monkeypatch.setenv("OF_THE_TEST", "1")
     assert "VERSION_CODENAME=bookworm" in root.run("cat", "/etc/os-release").stdout
-    assert root.run("sh", "-c", "command -v gcc", check=False).stdout == ""
+    compilers = root.run("sh", "-c", "command -v cc gcc cargo rustc", check=False).stdout
+    assert compilers == ""
     assert "OF_THE_TEST" not in root.run("env").stdout
     assert root.run("cat", "/seen/note").stdout == "from outside"
     assert root.run("touch", "/seen/other", check=False).returncode != 0

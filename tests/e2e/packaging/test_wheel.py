@@ -94,7 +94,7 @@ def link_requirements(site: Path, distributions: dict[str, Distribution]) -> Non
 
 def test_it_fits_every_python_3_of_this_platform(wheel: Path, tool: Tool) -> None:
     assert tool("check_wheel").faults(wheel) == []
-    assert "-py3-none-linux_" in wheel.name
+    assert "-py3-none-manylinux_2_" in wheel.name
 
 
 def test_it_holds_our_package_and_nothing_else_of_the_repository(wheel: Path) -> None:
@@ -151,12 +151,12 @@ def test_it_writes_a_report(bare: dict[str, str], tmp_path: Path) -> None:
     assert "Bokeh" in (tmp_path / "results" / "report.html").read_text()
 
 
-def elf(*kinds: int) -> bytes:
-    """An ELF header of 64 bits and program headers of these kinds, as elf(5) has them."""
+def elf(*kinds: int, names: bytes = b"") -> bytes:
+    """An ELF header of 64 bits, program headers of these kinds, and a table of names, as elf(5) has them."""
     head = struct.pack(
         "<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 2, 62, 1, 0, 64, 0, 0, 64, 56, len(kinds), 0, 0, 0
     )
-    return head + b"".join(struct.pack("<IIQQQQQQ", kind, 0, 0, 0, 0, 0, 0, 0) for kind in kinds)
+    return head + b"".join(struct.pack("<IIQQQQQQ", kind, 0, 0, 0, 0, 0, 0, 0) for kind in kinds) + names
 
 
 def test_a_wheel_for_any_platform_is_refused(tmp_path: Path, tool: Tool) -> None:
@@ -179,3 +179,24 @@ def test_a_wheel_for_any_platform_is_refused(tmp_path: Path, tool: Tool) -> None
         "x.so",
     ):
         assert said in faults
+
+
+@pytest.mark.parametrize(
+    ("platform", "faulty"),
+    [
+        ("manylinux_2_35_x86_64", False),
+        ("manylinux_2_34_x86_64", True),
+        ("manylinux_2_36_x86_64", True),
+        ("linux_x86_64", True),
+    ],
+)
+def test_the_tag_is_the_c_library_that_its_programs_need(
+    tmp_path: Path, tool: Tool, platform: str, faulty: bool
+) -> None:
+    wheel = tmp_path / f"etude-0.1.0-py3-none-{platform}.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        names = b"\0GLIBC_2.2.5\0GLIBC_2.35\0GLIBC_2.9\0"
+        archive.writestr("etude-0.1.0.data/scripts/io-dynamic", elf(1, 3, names=names))
+        archive.writestr("etude-0.1.0.data/scripts/io-static", elf(1, names=b"\0GLIBC_2.99\0"))
+    faults = [fault for fault in tool("check_wheel").faults(wheel) if "glibc 2.35" in fault]
+    assert bool(faults) == faulty

@@ -147,6 +147,14 @@ def test_too_little_memory_is_told_in_one_line(body: str) -> None:
     assert len(line.splitlines()) == 1
 
 
+def test_a_library_that_is_missing_is_named_in_one_line() -> None:
+    cause = "ImportError('libstdc++.so.6: cannot open shared object file: No such file or directory')"
+    code, line = ended(f"raise ImportError('numpy says something') from {cause}")
+    assert code == 5
+    assert "libstdc++.so.6" in line
+    assert len(line.splitlines()) == 1
+
+
 def test_an_import_that_fails_otherwise_is_a_fault_of_ours() -> None:
     assert "Traceback" in ended("import etude.no_such_module")[1]
 
