@@ -10,8 +10,7 @@ from pathlib import Path
 
 from etude.claims.claims_file import Experiment
 from etude.errors import InputError
-from etude.experiment.test import make_test
-from etude.machine.snapshot.programs import HERE, Command, describe, programs
+from etude.machine.snapshot.programs import HERE, Command, describe, programs, read_elf
 
 MAX_BYTES = 1 << 30
 """Largest input that is digested."""
@@ -25,9 +24,9 @@ def digests_of(experiment: Experiment) -> dict[str, str]:
         InputError: an input cannot be read.
     """
     found: dict[str, str] = {}
-    words = [make_test(line, shell=experiment.shell).command for line in experiment.commands.values()]
+    commands = [Command(test.command, directory=str(experiment.place)) for test in experiment.tests()]
     if experiment.kind == "commands":
-        for program in programs(HERE, [Command(each) for each in words], os.environ).values():
+        for program in programs(HERE, commands, os.environ).values():
             if program is not None:
                 found[program["file"]] = _identity(program)
                 found |= {
@@ -85,8 +84,6 @@ def _libraries(program: str) -> list[str]:
 
 
 def _loader(program: str) -> str | None:
-    from etude.machine.snapshot.programs import read_elf
-
     try:
         file = os.open(program, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
