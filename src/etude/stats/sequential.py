@@ -1,7 +1,7 @@
 """A bound decided at a few planned looks at growing results, with a stated probability of a wrong decision.
 
 Each look tests at the level of all divided by their number (a union bound): the level holds whatever the dependence
-between looks. docs/explanation/claims.md has the simulated error rates and the trials that it saves.
+between looks. bench/claims/results.md has the simulated error rates and the trials that it saves.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from etude.claims.claims_file import Experiment, read_claims
 from etude.claims.cost import costs
 from etude.claims.draft import as_toml, draft
 from etude.claims.run import STATE
-from etude.errors import UsageError, cannot_write
+from etude.errors import Interrupted, UsageError, cannot_write
 from etude.experiment.bench import Event
 from etude.experiment.progress import Progress
 from etude.experiment.session import new_directory
@@ -78,7 +78,7 @@ class _LookDisplay:
 
     def observe(self, event: Event, progress: Progress) -> None:
         """An event of its commands."""
-        if self._display is not None:
+        if self._display is not None and event.what != "resumed":  # each look but the first resumes
             self._display.observe(event, progress)
 
     def close(self) -> None:
@@ -113,6 +113,9 @@ def run_run(options: argparse.Namespace) -> int:
                 observe=display.look,
                 observe_trials=display.observe,
             )
+    except Interrupted as error:  # the experiment's own advice does not resume the claims
+        told = str(error).partition(";")[0]
+        raise Interrupted(error.exit_code - 128, f"{told}; {on_disk(None)}") from None
     finally:
         display.close()
     if options.json:
