@@ -59,6 +59,18 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("etude bundle results", "pack a results directory"),
         ("etude bundle --verify results-bundle.tar.gz", "verify a bundle"),
     ),
+    "claims new": (
+        ("etude claims new results -o claims.toml", "each comparison becomes a claim"),
+        ("etude claims new results peak-server", "of several results, to standard output"),
+    ),
+    "claims check": (
+        ("etude claims check claims.toml", "is anything missing here?"),
+        ("etude claims check claims.toml --scale quick --pilot claims-run", "trials, time and disk"),
+    ),
+    "claims run": (
+        ("etude claims run claims.toml -o claims-run", "decide all; typed again, it resumes"),
+        ("etude claims run claims.toml faster --scale quick --json", "one claim, for a program"),
+    ),
     "capture": (
         ("etude capture -o tar.capture -- tar cf /dev/null /etc", "record, and make it ready for replay"),
         ("etude capture -q -o db.capture -- sqlite3 base 'vacuum'", "print only errors and warnings"),

@@ -29,6 +29,11 @@ GROUPS: dict[str, dict[str, str]] = {
         "export": "results in the formats of other programs",
         "bundle": "pack results for publication, or verify a bundle",
     },
+    "Claims": {
+        "claims new": "a claims file from stored results",
+        "claims check": "what claims need, and what is missing here",
+        "claims run": "decide claims: supported, refuted or undecided",
+    },
     "Record and replay": {
         "capture": "record the I/O of a program, ready for replay",
         "replay": "replay a capture, or a compiled script, in time",
@@ -71,6 +76,7 @@ FOLDERS = {
     for folder, verbs in {
         "measure": ("bench", "run", "io sweep", "io lab", "io explain"),
         "analyse": ("stats", "report", "diff", "plan", "export", "bundle"),
+        "claims": ("claims new", "claims check", "claims run"),
         "figures": ("plot", "profile"),
         "capacity": ("peak", "surface"),
         "machine": ("doctor", "quiet", "cool", "hosts", "boot-resume", "completion"),
@@ -83,14 +89,14 @@ FOLDERS = {
 EXIT_CODES = """\
 exit codes:
   0      done; warnings about the data never change it
-  1      a check was requested and the answer is no
+  1      a check was requested and the answer is no; a claim is refuted
   2      usage: options or arguments
   3      an input file is wrong
   4      a benchmark command failed and the policy is to stop
   5      the machine does not allow it: missing tool, permission, space
   6      the machine is being restarted; the experiment resumes after the boot
   7      refused: results that cannot be compared
-  8      undecided: a bound of --fail-if was not decided (--undecided fail)
+  8      undecided: a claim, or a bound of --fail-if (--undecided fail)
   128+n  ended by signal n; what was measured is on disk
 """
 

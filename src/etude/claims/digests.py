@@ -1,0 +1,95 @@
+"""Digests of all that an experiment runs: programs, their shared libraries and stated inputs, by digest."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from etude.claims.claims_file import Experiment
+from etude.errors import InputError
+from etude.machine.snapshot.programs import HERE, Command, describe, programs, read_elf
+
+MAX_BYTES = 1 << 30
+"""Largest input that is digested."""
+_PATIENCE_S = 10.0
+
+
+def digests_of(experiment: Experiment) -> dict[str, str]:
+    """SHA-256 of each file by its path, or for a program that is not digested its build id, or its size.
+
+    Raises:
+        InputError: an input cannot be read.
+    """
+    found: dict[str, str] = {}
+    commands = [Command(test.command, directory=str(experiment.place)) for test in experiment.tests()]
+    if experiment.kind == "commands":
+        for program in programs(HERE, commands, os.environ).values():
+            if program is not None:
+                found[program["file"]] = _identity(program)
+                found |= {
+                    path: _identity(each)
+                    for path in _libraries(program["file"])
+                    if (each := describe(HERE, path, MAX_BYTES))
+                }
+    for path in (*experiment.inputs, *([experiment.file] if experiment.file else [])):
+        found |= dict(_of_input(path))
+    return found
+
+
+def changed(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Files that are in both with different content, or in one only."""
+    return sorted(path for path in {*then, *now} if then.get(path) != now.get(path))
+
+
+def _identity(program: Mapping[str, object]) -> str:
+    return str(program.get("sha256") or program.get("build_id") or f"{program.get('bytes')} bytes")
+
+
+def _of_input(path: Path) -> Iterator[tuple[str, str]]:
+    if path.is_dir():
+        for each in sorted(path.rglob("*")):
+            if each.is_file():
+                yield from _of_input(each)
+        return
+    try:
+        with open(path, "rb") as file:
+            yield str(path), hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}; it is an input of the claims") from None
+
+
+def _libraries(program: str) -> list[str]:
+    """Paths of the shared libraries of a program, by its own loader; none of a static one."""
+    found = describe(HERE, program, MAX_BYTES)
+    loader = _loader(program) if found is not None else None
+    if loader is None:
+        return []
+    try:
+        told = subprocess.run(
+            [loader, "--list", program],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    words = (line.partition("=>")[2].split() for line in told.stdout.splitlines())
+    return [each[0] for each in words if each and each[0].startswith("/")]
+
+
+def _loader(program: str) -> str | None:
+    try:
+        file = os.open(program, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        elf = read_elf(file)
+        return elf.loader if elf is not None else None
+    finally:
+        os.close(file)

@@ -1,0 +1,235 @@
+"""Evidence for a bound: estimates from results on disk, and why there is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtri
+
+from etude.analysis import gate
+from etude.analysis.comparison import Comparison
+from etude.analysis.comparisons import compare_tests
+from etude.analysis.load_subject import read_ours
+from etude.analysis.subject import Subject
+from etude.analysis.verdict_options import VerdictOptions
+from etude.claims.bound import Bound
+from etude.claims.claims_file import FEW, Experiment
+from etude.errors import UsageError
+from etude.peak.search_store import SearchStore, stored_answer
+from etude.results.series import Series
+from etude.stats.intervals import effective_count
+from etude.stats.moments import deviation_of, mean_of
+from etude.stats.multiplicity import bonferroni_confidence
+from etude.stats.ratio import Ratio
+from etude.stats.sequential import NOTHING_KNOWN, Estimate, Evidence, evidence_within
+from etude.stats.trend import slope_interval
+from etude.surface.map_store import MapStore, surface_result_of
+from etude.surface.summary import optimum
+from etude.units.formatting import counted
+
+Lacking = Literal["", "not measured", "few", "unit", "noise", "other work", "no interval", "no rate", "words"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Evidence of results for or against one bound."""
+
+    bound: Bound
+    estimate: Estimate | None
+    evidence: Evidence
+    lacking: Lacking = ""
+    """Reason why nothing is decided whatever the interval; empty: none."""
+    detail: str = ""
+    """Name, number or unit that belongs to `lacking`."""
+
+
+def findings(
+    place: Path, experiment: Experiment, bounds: tuple[Bound, ...], margin: float
+) -> tuple[Finding, ...]:
+    """The finding on each bound from the results of its experiment.
+
+    Raises:
+        InputError: the results cannot be read.
+    """
+    if experiment.kind == "peak":
+        return tuple(_of_peak(place, bound, margin) for bound in bounds)
+    if experiment.kind == "surface":
+        return tuple(_of_best(place, bound, margin) for bound in bounds)
+    subject = read_ours(place)
+    bounds = tuple(each for bound in bounds for each in _written_out(subject, bound))
+    return tuple(_of_trials(subject, experiment, bound, margin) for bound in bounds)
+
+
+def _written_out(subject: Subject, bound: Bound) -> Iterator[Bound]:
+    """The bound; of `expect` one for each test of a script that has an EXPECT."""
+    if bound.of != "expect":
+        yield bound
+        return
+    entries = [e for e in (subject.experiment or {}).get("tests", ()) if e.get("expect")]
+    chosen = [e for e in entries if not bound.tests or e.get("name") in bound.tests]
+    yield from (bound_of_expect(subject, str(e["name"]), str(e["expect"])) for e in chosen)
+    if not chosen:
+        yield bound
+
+
+def bound_of_expect(subject: Subject, test: str, expect: str) -> Bound:
+    """The EXPECT of a test as a bound; one of no kind that is judged, if it is none, or is about a difference."""
+    text = f"{test}: {expect}"
+    try:
+        told = gate.parse_bound(expect.strip().rstrip("."))
+    except UsageError:
+        return Bound(text, "expect", "", (test,))
+    low, high = (told.limit, math.inf) if told.above else (-math.inf, told.limit)
+    if told.of == "value":
+        return Bound(text, "mean", told.metric, (test,), low, high, told.unit)
+    base = next((group[0] for group in subject.asked.groups if test in group[1:]), None)
+    if told.of == "difference" or base is None:
+        return Bound(text, "expect", told.metric, (test,))
+    return Bound(text, "ratio", told.metric, (base, test), max(low, 0.0), high)
+
+
+def nothing(bound: Bound, lacking: Lacking, detail: str = "") -> Finding:
+    """A bound of which nothing is known."""
+    return Finding(bound, None, NOTHING_KNOWN, lacking, detail)
+
+
+def _of_trials(subject: Subject, experiment: Experiment, bound: Bound, margin: float) -> Finding:
+    if bound.of == "expect":
+        return nothing(bound, "words" if bound.tests else "not measured", "EXPECT")
+    metric = bound.metric or (experiment.primary if experiment.extends else subject.asked.primary)
+    known = {series.test: series for series in subject.tests}
+    names = bound.tests or tuple(known)[:1]
+    for name in names:
+        if name not in known:
+            return nothing(bound, "not measured", name)
+        if metric not in known[name].columns or known[name].sample(metric).size == 0:
+            return nothing(bound, "not measured", metric)
+    series = [known[name] for name in names]
+    if bound.of == "mean":
+        return _of_mean(series[0], metric, bound, margin)
+    if bound.of == "trend":
+        return _of_trend(series[0], metric, bound)
+    return _of_ratio(subject, experiment, series, metric, bound, margin)
+
+
+def _of_mean(series: Series, metric: str, bound: Bound, margin: float) -> Finding:
+    values, unit = series.sample(metric), series.columns[metric].unit
+    if (bound.unit or "1") != unit:
+        return nothing(bound, "unit", unit)
+    if values.size < FEW:
+        return nothing(bound, "few", counted(int(values.size), "trial"))
+    worth = effective_count(values)
+    error = deviation_of(values) / math.sqrt(worth)
+    degrees = max(1.0, worth - 1.0)
+    found = Estimate(mean_of(values), error, error, degrees, False, int(values.size), unit)
+    return Finding(bound, found, evidence_within(found, bound.low, bound.high, margin))
+
+
+def _of_trend(series: Series, metric: str, bound: Bound) -> Finding:
+    values = series.sample(metric)
+    slope, centre = slope_interval(values), abs(float(np.median(values)))
+    if values.size < FEW or slope is None:
+        return nothing(bound, "few", counted(int(values.size), "trial"))
+    if centre == 0.0:
+        return nothing(bound, "no interval", metric)
+    over, z = (values.size - 1) / centre, _z(0.95)
+    below, above = (slope.per_trial - slope.low) * over / z, (slope.high - slope.per_trial) * over / z
+    found = Estimate(slope.per_trial * over, below, above, math.inf, False, int(values.size), "1")
+    return Finding(bound, found, evidence_within(found, bound.low, bound.high))
+
+
+def _of_ratio(
+    subject: Subject, experiment: Experiment, series: list[Series], metric: str, bound: Bound, margin: float
+) -> Finding:
+    base, other = series
+    if experiment.compares_output and _differs(subject, base.test, other.test):
+        return Finding(bound, None, Evidence(1.0, 0.0), "other work", other.test)
+    made, without = compare_tests(subject, metric, VerdictOptions(reference=base.test))
+    found = next((c for c in made if c.other == other.test), None)
+    if found is None:
+        reason = next((each.reason for each in without if other.test in each.tests), "")
+        return nothing(bound, "no interval", reason or metric)
+    trials = found.trials if found.trials is not None else found.ratio.count
+    if trials < FEW:
+        return nothing(bound, "few", counted(trials, "pair" if found.ratio.method == "paired" else "trial"))
+    estimate = estimate_of_ratio(found.ratio)
+    return _as_claimed(
+        Finding(bound, estimate, evidence_within(estimate, bound.low, bound.high, margin)), found
+    )
+
+
+def estimate_of_ratio(ratio: Ratio) -> Estimate:
+    """The estimate of a ratio, without the factor of its stop rule: looks are planned here."""
+    error = ratio.standard_error / ratio.factor
+    if not math.isfinite(error):  # of values that do not vary, whose interval is the ratio itself
+        error = 0.0 if ratio.low == ratio.high else math.inf
+    return Estimate(
+        ratio.ratio, error, error, ratio.degrees if ratio.degrees >= 1.0 else 1.0, True, ratio.count
+    )
+
+
+def _as_claimed(finding: Finding, c: Comparison) -> Finding:
+    """The finding, without a decision that only a difference within the A/A noise would carry."""
+    needs_difference = not finding.bound.low <= 1.0 <= finding.bound.high
+    if c.within_noise and needs_difference == finding.evidence.towards:
+        return Finding(
+            finding.bound, finding.estimate, NOTHING_KNOWN, "noise", f"{100 * (c.floor or 0.0):.2g} %"
+        )
+    return finding
+
+
+def _differs(subject: Subject, *tests: str) -> bool:
+    """True if the tests ended differently, or printed something else."""
+    return any(w.test in tests and (w.base in tests or not w.base) for w in subject.work)
+
+
+def _of_peak(place: Path, bound: Bound, margin: float) -> Finding:
+    """The answer of a search; its interval's tails are taken as normal on the logarithm."""
+    kept = SearchStore(place)
+    answer, confidence = stored_answer(kept), kept.task.confidence
+    if answer.rate is None:
+        return _of_limits(bound, answer.low, answer.high, confidence, answer.why)
+    found = _from_interval(answer.rate, answer.low, answer.high, confidence, len(kept.trials()), "1/s")
+    return Finding(bound, found, evidence_within(found, bound.low, bound.high, margin))
+
+
+def _of_limits(bound: Bound, low: float, high: float, confidence: float, why: str) -> Finding:
+    """Evidence of an answer without a rate: the peak lies above `low`, or below `high`."""
+    p = 1.0 - confidence
+    inside = bound.low <= low and (math.isinf(bound.high) or high <= bound.high)
+    outside = low > bound.high or high < bound.low
+    return Finding(bound, None, Evidence(p if inside else 1.0, p if outside else 1.0), "no rate", why)
+
+
+def _of_best(place: Path, bound: Bound, margin: float) -> Finding:
+    """The best response of a surface; its interval is widened for the choice among all known configurations."""
+    mapped = surface_result_of(MapStore(place))
+    best = optimum(mapped)
+    if best is None or best.best.value is None:
+        return nothing(bound, "no rate", str(place))
+    if bound.unit is not None and bound.unit != mapped.unit:
+        return nothing(bound, "unit", mapped.unit)
+    known = int(mapped.filled.known.sum())
+    confidence = mapped.confidence
+    found = _from_interval(best.best.value, best.best.low, best.best.high, confidence, known, mapped.unit)
+    wider = _z(bonferroni_confidence(confidence, known)) / _z(confidence)
+    found = replace(found, low_error=found.low_error * wider, high_error=found.high_error * wider)
+    return Finding(bound, found, evidence_within(found, bound.low, bound.high, margin))
+
+
+def _from_interval(
+    value: float, low: float, high: float, confidence: float, count: int, unit: str
+) -> Estimate:
+    z = _z(confidence)
+    below = math.log(value / low) / z if low > 0.0 else math.inf
+    above = math.log(high / value) / z if math.isfinite(high) else math.inf
+    return Estimate(value, below, above, math.inf, True, count, unit)
+
+
+def _z(confidence: float) -> float:
+    return float(ndtri(0.5 + confidence / 2.0))
