@@ -15,6 +15,7 @@ import argparse
 import gzip
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +76,7 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=PROJECT / "dist", metavar="DIRECTORY")
     parser.add_argument("--compression", choices=("none", "zstd", "xz"), default="xz")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # what is in memory is removed
     try:
         made = build(options.wheel, options.release, options.output, options.compression)
     except (CannotMake, CannotDownload) as reason:
