@@ -22,6 +22,7 @@ LAYERS = (
     "cli",
     "api export",
     "present",
+    "claims",
     "iolab",
     "figures",
     "analysis",

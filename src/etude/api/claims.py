@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from etude.api.capacity import peak, surface
 from etude.api.result import PathText, Result, frame_of
 from etude.claims.claims_file import FULL, ClaimsFile, Experiment, read_claims
-from etude.claims.run import Observer
+from etude.claims.run import Observer, run_claims
 from etude.claims.run import Result as ClaimResult
-from etude.claims.run import run_claims
 from etude.experiment import run as experiments
 from etude.experiment.plan import CHECK_FIRST, NewLimits, make_plan
 from etude.experiment.session import new_directory

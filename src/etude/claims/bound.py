@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from etude.errors import EtudeError
 from etude.units.parsing import QuantityError, quantity, share
 
 Of = Literal["ratio", "mean", "equivalent", "trend", "peak", "best"]

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 from etude.claims.bound import Bound, BoundError, contradiction, parse_bound
 from etude.errors import InputError, UsageError
 from etude.experiment.test import MetricPattern
-from etude.toml_config import Section, document
+from etude.toml_config import Section, document, parsed
 from etude.units.parsing import QuantityError, size
 
 T = TypeVar("T")
@@ -131,13 +131,13 @@ class ClaimsFile:
         return tuple(claim for claim in self.claims if claim.experiment == name)
 
 
-def read_claims(path: Path, scale: str = FULL) -> ClaimsFile:
-    """A claims file in a scale.
+def read_claims(path: Path, scale: str = FULL, text: str | None = None) -> ClaimsFile:
+    """A claims file in a scale; `text`: its content, if it is stored elsewhere.
 
     Raises:
         InputError: it is invalid, with file and line; UsageError: no experiment has the scale.
     """
-    whole = document(path)
+    whole = document(path) if text is None else parsed(path, text)
     whole.only(_OF_FILE)
     tables = {name: whole.section("experiment").section(name) for name in whole.section("experiment").values}
     scales = {FULL, *(key for table in tables.values() for key in table.values if _is_scale(table, key))}

@@ -18,16 +18,21 @@ MAX_BYTES = 1 << 30
 _PATIENCE_S = 10.0
 
 
-def digests_of(experiment: Experiment) -> dict[str, str]:
-    """SHA-256 of each file by its path, or for a program that is not digested its build id, or its size.
+def digests_of(experiment: Experiment, file: Path) -> dict[str, str]:
+    """SHA-256 of each file by its absolute path, or for a program that is not digested its build id, or its size.
+
+    file: the claims file, in whose directory the commands run.
 
     Raises:
         InputError: an input cannot be read.
     """
     found: dict[str, str] = {}
+    place = str(file.absolute().parent)
     words = [make_test(line, shell=experiment.shell).command for line in experiment.commands.values()]
     if experiment.kind == "commands":
-        for program in programs(HERE, [Command(each) for each in words], os.environ).values():
+        for program in programs(
+            HERE, [Command(each, directory=place) for each in words], os.environ
+        ).values():
             if program is not None:
                 found[program["file"]] = _identity(program)
                 found |= {
@@ -35,8 +40,14 @@ def digests_of(experiment: Experiment) -> dict[str, str]:
                     for path in _libraries(program["file"])
                     if (each := describe(HERE, path, MAX_BYTES))
                 }
+    return found | input_digests(experiment)
+
+
+def input_digests(experiment: Experiment) -> dict[str, str]:
+    """SHA-256 of each input of an experiment, by its absolute path. Raises InputError: one cannot be read."""
+    found: dict[str, str] = {}
     for path in (*experiment.inputs, *([experiment.file] if experiment.file else [])):
-        found |= dict(_of_input(path))
+        found |= dict(_of_input(Path(os.path.abspath(path))))
     return found
 
 

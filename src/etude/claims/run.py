@@ -52,6 +52,8 @@ class State:
 
     version: int
     scale: str
+    file: str
+    """Absolute path of the claims file."""
     claims: list[str]
     """Ids of the claims that are decided together: their family."""
     text: str
@@ -134,12 +136,13 @@ def open_state(file: ClaimsFile, claims: Sequence[Claim], directory: Path) -> St
     Raises:
         InputError: see `run_claims`.
     """
-    now = {claim.experiment: digests_of(file.experiments[claim.experiment]) for claim in claims}
+    now = {claim.experiment: digests_of(file.experiments[claim.experiment], file.path) for claim in claims}
     if not (directory / STATE).exists():
         text = file.path.read_text("utf-8")
         state = State(
             VERSION,
             file.scale,
+            str(file.path.absolute()),
             [claim.id for claim in claims],
             text,
             {name: Measured(digests=found) for name, found in now.items()},

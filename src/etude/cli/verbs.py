@@ -29,6 +29,10 @@ GROUPS: dict[str, dict[str, str]] = {
         "export": "results in the formats of other programs",
         "bundle": "pack results for publication, or verify a bundle",
     },
+    "Claims": {
+        "claims verify": "run a bundle's claims again on this machine",
+        "claims report": "a page of claims, or their artifact appendix",
+    },
     "Record and replay": {
         "capture": "record the I/O of a program, ready for replay",
         "replay": "replay a capture, or a compiled script, in time",
@@ -71,6 +75,7 @@ FOLDERS = {
     for folder, verbs in {
         "measure": ("bench", "run", "io sweep", "io lab", "io explain"),
         "analyse": ("stats", "report", "diff", "plan", "export", "bundle"),
+        "claims": ("claims verify", "claims report"),
         "figures": ("plot", "profile"),
         "capacity": ("peak", "surface"),
         "machine": ("doctor", "quiet", "cool", "hosts", "boot-resume", "completion"),

@@ -9,7 +9,7 @@ from etude.claims.bound import Bound
 from etude.claims.evidence import Finding, Lacking
 from etude.claims.run import Result
 from etude.stats.sequential import Estimate
-from etude.units.formatting import counted, duration, percent, quantity, ratio_format
+from etude.units.formatting import counted, duration, percent, quantity, ratio_format, span
 
 _LACKING: dict[Lacking, str] = {
     "not measured": "the results have no {detail}",
@@ -51,9 +51,8 @@ def estimate_text(bound: Bound, estimate: Estimate, level: float) -> str:
     """A value with the interval that decides."""
     interval = estimate.interval(level)
     if bound.of in ("ratio", "equivalent"):
-        return ratio_format(estimate.value, interval.low, interval.high).format(
-            estimate.value, interval.low, interval.high
-        )
+        form = ratio_format(estimate.value, interval.low, interval.high)
+        return f"{estimate.value:{form}} ({span(interval.low, interval.high)})"
     if bound.of == "trend":
         return (
             f"{percent(estimate.value)} over the series ({percent(interval.low)} to {percent(interval.high)})"
@@ -72,3 +71,19 @@ def undecided(result: Result, trials: float, seconds: float) -> str:
     more = max(1, round(trials) - result.trials)
     time = f", about {duration(seconds)}" if math.isfinite(seconds) and seconds > 0 else ""
     return f"{name}: about {counted(more, 'further trial')} of each test would decide it{time}."
+
+
+CLAIM = "Claim"
+MEASURED = "Measured"
+OPEN = "What would decide it"
+HOW = "How it was measured"
+MACHINE = "Machine"
+COMMANDS = "Commands of the experiments"
+FILES = "Programs, shared libraries and inputs, by digest"
+BADGES = "Check lists of the artifact badges"
+BADGE_CAPTION = "yes: the files show it; authors: nothing in the files shows it"
+
+
+def figure_caption(bound: Bound) -> str:
+    """The caption of a claim's figure."""
+    return f"Value with the interval that decides, against the bound {bound.text}"
