@@ -16,6 +16,7 @@ from etude.version import __version__
 if TYPE_CHECKING:
     from etude import iolab as io
     from etude.api.capacity import PeakRate, SurfaceMap, peak, surface
+    from etude.api.claims import ClaimVerdicts, claims
     from etude.api.measure import bench, plot, run, stats
     from etude.api.over_time import History, StoredComparison, compare, history
     from etude.api.result import ShownVerdict
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from etude.results.reader import load_results
 
 _PUBLIC = {
+    "ClaimVerdicts": "etude.api.claims",
     "History": "etude.api.over_time",
     "PeakRate": "etude.api.capacity",
     "Plan": "etude.experiment.plan",
@@ -36,6 +38,7 @@ _PUBLIC = {
     "Test": "etude.experiment.test",
     "bench": "etude.api.measure",
     "capture": "etude.api.traces",
+    "claims": "etude.api.claims",
     "compare": "etude.api.over_time",
     "history": "etude.api.over_time",
     "load_results": "etude.results.reader",
@@ -50,6 +53,7 @@ _PUBLIC = {
 }
 
 __all__ = [
+    "ClaimVerdicts",
     "History",
     "PeakRate",
     "Plan",
@@ -62,6 +66,7 @@ __all__ = [
     "__version__",
     "bench",
     "capture",
+    "claims",
     "compare",
     "history",
     "io",
@@ -103,7 +108,7 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'etude' has no attribute {name!r}")
     found = getattr(import_module(_PUBLIC[name]), name)
-    if name in ("history", "peak", "stats", "surface"):
+    if name in ("claims", "history", "peak", "stats", "surface"):
         found.__name__ = (
             f"etude.{name}"  # by which `import etude.peak.search as x` finds the package's module
         )

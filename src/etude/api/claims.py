@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,33 +11,29 @@ from typing import TYPE_CHECKING
 
 from etude.api.capacity import peak, surface
 from etude.api.result import PathText, Result, frame_of
+from etude.claims.check import assignments
 from etude.claims.claims_file import FULL, ClaimsFile, Experiment, read_claims
 from etude.claims.run import Observer, run_claims
 from etude.claims.run import Result as ClaimResult
 from etude.experiment import run as experiments
 from etude.experiment.plan import CHECK_FIRST, NewLimits, make_plan
 from etude.experiment.session import new_directory
-from etude.experiment.test import Test, make_test
 from etude.present.section import Section
 from etude.present.sections.claims import claims_section
-from etude.program import engine_path
-from etude.results.reader import read_experiment
 from etude.script.run import read_script, resume_script, run_script
 
 if TYPE_CHECKING:
     import polars
 
-BETWEEN_LOOKS_S = math.inf
-"""Budget of the stop rule of an experiment: the number of trials of the next look ends it."""
 
-
-@dataclass(frozen=True)
-class Verdicts(Result):
+@dataclass(frozen=True, repr=False)
+class ClaimVerdicts(Result):
     """The verdict on each claim of a file."""
 
     file: ClaimsFile
     results: tuple[ClaimResult, ...]
     directory: Path
+    """Directory of the results."""
 
     def section(self) -> Section:
         """A table of the claims, and what would decide those that are undecided."""
@@ -58,12 +53,15 @@ class Verdicts(Result):
         ]
         return frame_of(rows)
 
+    def __repr__(self) -> str:
+        told = ", ".join(f"{r.claim.id} {r.status}" for r in self.results)
+        return f"<ClaimVerdicts of {self.file.path.name}: {told}>"
+
 
 class Runner:
     """Measures experiments of claims by the functions of this interface."""
 
-    def __init__(self, file: ClaimsFile, observe: experiments.Observer = experiments.ignore_events) -> None:
-        self._place = file.path.resolve().parent
+    def __init__(self, observe: experiments.Observer = experiments.ignore_events) -> None:
         self._observe = observe
 
     def measure(self, experiment: Experiment, place: Path, trials: int) -> None:
@@ -76,39 +74,22 @@ class Runner:
             experiments.resume(place, NewLimits(trials=trials), observe=self._observe)
             return
         plan = make_plan(
-            [self._test(experiment, name, line) for name, line in experiment.commands.items()],
+            experiment.tests(),
             name=experiment.name,
             trials=trials,
-            budget_s=BETWEEN_LOOKS_S,
+            budget_s=math.inf,
             shell=experiment.shell,
             primary=experiment.primary,
             check_output=CHECK_FIRST,
         )
         experiments.run(plan, place, observe=self._observe, verb="bench")
 
-    def _test(self, experiment: Experiment, name: str, line: str) -> Test:
-        return make_test(
-            line,
-            name=name,
-            shell=experiment.shell,
-            directory=str(self._place),
-            metrics=experiment.metrics,
-            cool=experiment.cool,
-            data=experiment.data,
-            environment=dict(experiment.variables),
-            **experiment.hooks,
-        )
-
-    def _replay(self, experiment: Experiment, place: Path, trials: int) -> None:
-        line = shlex.join([engine_path(), "replay", "-q", str(experiment.file)])
-        self._commands(_with_command(experiment, line), place, trials)
-
     def _script(self, experiment: Experiment, place: Path, trials: int) -> None:
         if (place / "experiment.json").exists():
             resume_script(place, observe=self._observe)
-            return
-        given = [f"{name}={value}" for name, value in experiment.variables.items()]
-        run_script(read_script(str(experiment.file), given), place, observe=self._observe)
+        else:
+            script = read_script(str(experiment.file), assignments(experiment))
+            run_script(script, place, observe=self._observe)
 
     def _peak(self, experiment: Experiment, place: Path, trials: int) -> None:
         peak(
@@ -125,17 +106,11 @@ class Runner:
 
 _MEASURES: dict[str, Callable[[Runner, Experiment, Path, int], None]] = {
     "commands": Runner._commands,
-    "replay": Runner._replay,
+    "replay": Runner._commands,
     "script": Runner._script,
     "peak": Runner._peak,
     "surface": Runner._surface,
 }
-
-
-def _with_command(experiment: Experiment, line: str) -> Experiment:
-    from dataclasses import replace
-
-    return replace(experiment, commands=dict.fromkeys(experiment.commands, line))
 
 
 def claims(
@@ -146,19 +121,19 @@ def claims(
     directory: PathText | None = None,
     budget_s: float = math.inf,
     observe: Observer = lambda experiment, trials: None,
-) -> Verdicts:
+    observe_trials: experiments.Observer = experiments.ignore_events,
+) -> ClaimVerdicts:
     """Decide the claims of a file by running their experiments (`etude claims run`).
 
     ids: claims to decide (default: all). directory: results directory; one of the same claims is resumed.
-    budget_s: wall-clock time.
+    budget_s: wall-clock time. observe: called before each look with the experiment and its number of trials;
+    observe_trials: called with each event of commands and scripts.
 
     Raises:
         InputError: the file is invalid, or the directory is of other claims; UsageError: no such claim or scale.
     """
     read = read_claims(Path(os.fspath(file)), scale)
+    chosen = read.chosen(tuple(ids))
     place = new_directory(None, f"claims-{read.path.stem}") if directory is None else Path(directory)
-    found = run_claims(read, read.chosen(tuple(ids)), place, Runner(read), budget_s=budget_s, observe=observe)
-    return Verdicts(read, found, place)
-
-
-__all__ = ["Runner", "Verdicts", "claims", "read_experiment"]
+    found = run_claims(read, chosen, place, Runner(observe_trials), budget_s=budget_s, observe=observe)
+    return ClaimVerdicts(read, found, place)

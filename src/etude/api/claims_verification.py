@@ -106,7 +106,7 @@ def verify_claims(
         )
         file = read_claims(_staged(theirs, place), scale or theirs.state.scale)
         chosen = file.chosen(tuple(theirs.state.claims))
-        ours = run_claims(file, chosen, place, Runner(file), budget_s=budget_s, observe=observe)
+        ours = run_claims(file, chosen, place, Runner(), budget_s=budget_s, observe=observe)
         pairs = zip(theirs.results(), ours, strict=True)
         return Verification(
             tuple(verified(then, now) for then, now in pairs),

@@ -9,7 +9,7 @@ from typing import Literal
 
 from etude.units.parsing import QuantityError, quantity, share
 
-Of = Literal["ratio", "mean", "equivalent", "trend", "peak", "best"]
+Of = Literal["ratio", "mean", "equivalent", "trend", "peak", "best", "expect"]
 
 STEADY = 0.05
 """Change over a series, as a share of its median, up to which `trend(…) == none` holds."""
@@ -20,9 +20,11 @@ FORMS = (
     "trend(METRIC, A) == none",
     "peak >= 20000",
     "best >= 500",
+    "expect",
 )
 """One example of each form."""
 
+MAX_TEXT = 1000
 _CALL = re.compile(r"\s*([a-z]+)\s*(?:\((.*)\))?\s*(?:(<=|>=|==|<|>)\s*(.*?))?\s*", re.S)
 _ARGUMENT = re.compile(r"""(?:"[^"]*"|[^,"])+|(?<=,)(?=,|$)|^(?=,)""")
 _OVER = re.compile(r"""\s*(?:"([^"]+)"|([^/"]+?))\s*/\s*(?:"([^"]+)"|([^/"]+?))\s*""")
@@ -41,7 +43,8 @@ class Bound:
     metric: str
     """Empty: the experiment's primary metric; unused by `peak` and `best`."""
     tests: tuple[str, ...]
-    """The test; of a ratio and an equivalence (baseline, other); empty for `peak` and `best`."""
+    """The test; of a ratio and an equivalence (baseline, other); empty for `peak` and `best`, and for `expect` and
+    `trend` of all, or of the only one."""
     low: float = -math.inf
     high: float = math.inf
     unit: str | None = None
@@ -59,6 +62,9 @@ def parse_bound(text: str) -> Bound:
     Raises:
         BoundError: it is none.
     """
+    if len(text) > MAX_TEXT or text.count('"') % 2:
+        wrong = "has an open quote" if text.count('"') % 2 else f"has more than {MAX_TEXT} characters"
+        raise BoundError(f"{text[:40]!r} {wrong}: expected a bound such as {FORMS[0]}")
     found = _CALL.fullmatch(text)
     if found is None or found[1] not in _READERS:
         raise BoundError(f"{text!r} is no bound: expected one such as {', '.join(FORMS)}")
@@ -130,7 +136,14 @@ def _capacity(text: str, name: str, arguments: list[str], sign: str, value: str)
     return Bound(text, "peak" if name == "peak" else "best", "", (), low, high, unit)
 
 
+def _expect(text: str, name: str, arguments: list[str], sign: str, value: str) -> Bound:
+    if sign or len(arguments) > 1:
+        raise BoundError(f"{text!r}: expected {FORMS[6]}, or expect(TEST), for what a script EXPECTs")
+    return Bound(text, "expect", "", tuple(map(_name, arguments)))
+
+
 _READERS = {
+    "expect": _expect,
     "ratio": _ratio,
     "mean": _mean,
     "equivalent": _equivalent,
@@ -145,19 +158,24 @@ def _ends(text: str, sign: str | None, value: str | None, form: str) -> tuple[fl
     found = quantity(value or "")
     if sign not in ("<", "<=", ">", ">=") or found is None or not math.isfinite(found[0]):
         raise BoundError(f"{text!r}: expected <= or >= and a quantity: {form}")
-    end, unit = found
+    end, unit = found[0], None if found[1] == "1" else found[1]
     return (-math.inf, end, unit) if sign.startswith("<") else (end, math.inf, unit)
 
 
 def contradiction(bounds: list[Bound]) -> tuple[Bound, Bound] | None:
-    """Two bounds that no value meets; None if there are none."""
+    """Two bounds that no value, or only a single one, meets; None if there are none."""
     for place, one in enumerate(bounds):
         for other in bounds[:place]:
-            same = (one.is_ratio, one.metric, one.tests) == (other.is_ratio, other.metric, other.tests)
-            if (
-                same
-                and (one.of == other.of or one.is_ratio)
-                and max(one.low, other.low) > min(one.high, other.high)
-            ):
+            (of, low, high), (also, least, most) = _range(one), _range(other)
+            if of == also and max(low, least) >= min(high, most):
                 return other, one
     return None
+
+
+def _range(bound: Bound) -> tuple[object, float, float]:
+    """The bounded quantity and its range; a ratio as that of the tests in the order of their names."""
+    if not bound.is_ratio:
+        return (bound.of, bound.metric, bound.tests), bound.low, bound.high
+    of, upside_down = ("ratio", bound.metric, tuple(sorted(bound.tests))), bound.tests[0] > bound.tests[1]
+    low = 1.0 / bound.high if upside_down else bound.low
+    return of, low, (1.0 / bound.low if bound.low > 0.0 else math.inf) if upside_down else bound.high

@@ -6,15 +6,21 @@ docs/reference/claims.md has the grammar.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from etude.claims.bound import Bound, BoundError, contradiction, parse_bound
-from etude.errors import InputError, UsageError
-from etude.experiment.test import MetricPattern
-from etude.toml_config import Section, document, parsed
+from etude.errors import InputError, MachineRefuses, UsageError
+from etude.experiment.output_metric import check_place
+from etude.experiment.test import MetricPattern, Test, make_test
+from etude.patterns import compile_pattern
+from etude.program import engine_path
+from etude.results.model import METRICS
+from etude.results.trial_join import JOINS, stored_unit
+from etude.toml_config import Section, document, line_of, parsed
 from etude.units.parsing import QuantityError, size
 
 T = TypeVar("T")
@@ -24,12 +30,18 @@ KINDS: tuple[Kind, ...] = ("commands", "script", "peak", "surface", "replay")
 FULL = "full"
 """Scale of an experiment as its own table has it."""
 CONFIDENCE = 0.95
+LEAST_CONFIDENCE = 0.5
 MARGIN = 0.01
 FEW = 10
 """Smallest number of trials that decides."""
 MOST_TRIALS = 60
 BUDGET_S = 1800.0
+_EXPECTED = {
+    "commands": 'a table of NAME = "command line"',
+    "replay": 'the name of a file, or a table of NAME = "file"',
+}
 _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
+_NAME = re.compile(r"[^\W\d]\w*")
 _OF_FILE = frozenset({"title", "confidence", "margin", "experiment", "claim"})
 _OF_CLAIM = frozenset({"text", "experiment", "hold", "figure"})
 _RUNS = frozenset({"trials", "budget", "variables", "inputs", "needs", "simulate", *KINDS})
@@ -37,7 +49,7 @@ _OF_COMMANDS = frozenset(
     {"shell", "setup", "prepare", "conclude", "cleanup", "cool", "data", "metrics", "primary", "output"}
 )
 _OF_NEEDS = frozenset({"root", "disk", "memory", "programs", "kernel"})
-_HOLDS_ON: Mapping[str, tuple[Kind, ...]] = {"peak": ("peak",), "best": ("surface",)}
+_HOLDS_ON: Mapping[str, tuple[Kind, ...]] = {"peak": ("peak",), "best": ("surface",), "expect": ("script",)}
 
 
 @dataclass(frozen=True)
@@ -61,7 +73,7 @@ class Experiment:
     name: str
     kind: Kind
     commands: Mapping[str, str]
-    """Command line of each test, the baseline first; of `replay` the one that plays it."""
+    """Command line of each test, the baseline first."""
     file: Path | None
     """Script, harness or specification; of `replay` the capture."""
     variables: Mapping[str, str]
@@ -83,6 +95,31 @@ class Experiment:
     """Files whose digests are recorded."""
     needs: Needs
     scale: str
+    place: Path
+    """Directory of the claims file, in which commands run."""
+
+    def tests(self) -> list[Test]:
+        """The tests of its commands. Raises UsageError for one that cannot be run as it is."""
+        return [
+            make_test(
+                line,
+                name=name,
+                shell=self.shell,
+                directory=str(self.place),
+                metrics=self.metrics,
+                cool=self.cool,
+                data=self.data,
+                environment=dict(self.variables),
+                **self.hooks,
+            )
+            for name, line in self.commands.items()
+        ]
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The unit of each metric of its commands."""
+        own = {each.name: stored_unit(each.unit).base for each in self.metrics}
+        return {name: kind.unit for name, kind in METRICS.items()} | own
 
     @property
     def extends(self) -> bool:
@@ -109,6 +146,7 @@ class ClaimsFile:
     """A claims file, in one scale."""
 
     path: Path
+    text: str
     title: str
     confidence: float
     """Probability that no claim of the file is decided wrongly."""
@@ -147,10 +185,14 @@ def read_claims(path: Path, scale: str = FULL, text: str | None = None) -> Claim
     claims = tuple(_claim(whole, name, experiments) for name in whole.section("claim").values)
     if not claims:
         raise InputError(f"{path}:1: has no [claim.ID]: expected one or more")
+    confidence = whole.share("confidence", CONFIDENCE) or CONFIDENCE
+    if confidence < LEAST_CONFIDENCE:
+        whole.fail("confidence", f"confidence is {confidence:g}: expected {LEAST_CONFIDENCE:g} or more")
     return ClaimsFile(
         path,
+        whole.text,
         whole.text_at("title") or path.stem,
-        whole.share("confidence", CONFIDENCE) or CONFIDENCE,
+        confidence,
         _margin(whole),
         scale,
         experiments,
@@ -159,7 +201,8 @@ def read_claims(path: Path, scale: str = FULL, text: str | None = None) -> Claim
 
 
 def _margin(whole: Section) -> float:
-    if whole.values.get("margin") in (0, "0", "0 %", "0%"):
+    told = whole.values.get("margin")
+    if told in (0, "0", "0 %", "0%") and not isinstance(told, bool):
         return 0.0
     return whole.share("margin", MARGIN, most=0.2) or MARGIN
 
@@ -174,7 +217,7 @@ def _claim(whole: Section, name: str, experiments: Mapping[str, Experiment]) -> 
     if not _ID.fullmatch(name):
         table.fail(None, f"claim {name!r}: expected an id of letters, digits, - . and _")
     told = table.values.get("experiment", next(iter(experiments)) if len(experiments) == 1 else None)
-    if told not in experiments:
+    if not isinstance(told, str) or told not in experiments:
         known = ", ".join(experiments) or "a table [experiment.NAME]"
         table.fail(
             "experiment" if "experiment" in table.values else None,
@@ -189,7 +232,7 @@ def _claim(whole: Section, name: str, experiments: Mapping[str, Experiment]) -> 
     text = table.text_at("text")
     if not text:
         table.fail(None, f"claim {name}: has no text: expected the statement in words")
-    line = _line_of(table)
+    line = line_of(table.text, table.name, None)
     return Claim(name, text, told, tuple(bounds), table.text_at("figure"), line)
 
 
@@ -215,20 +258,34 @@ def _check_fits(table: Section, bound: Bound, experiment: Experiment) -> None:
             "hold",
             f"{bound.text!r}: experiment {experiment.name} is of kind {experiment.kind}, which has no {bound.of}",
         )
-    if experiment.kind not in ("commands", "replay"):
+    if bound.of == "peak" and bound.unit not in (None, "1/s"):
+        table.fail("hold", f"{bound.text!r}: a peak is a rate: expected a number, or one in 1/s")
+    if not experiment.extends:
         return
     for test in bound.tests:
         if test not in experiment.commands:
             table.fail("hold", f"{bound.text!r}: no test {test!r}: expected {', '.join(experiment.commands)}")
+    units = experiment.units
+    metric = bound.metric or experiment.primary
+    if metric not in units:
+        table.fail(
+            "hold", f"{bound.text!r}: no metric {metric!r} is measured: expected {', '.join(sorted(units))}"
+        )
+    if bound.of == "mean" and (bound.unit or "1") != units[metric]:
+        table.fail(
+            "hold", f"{bound.text!r}: {metric} is measured in {units[metric]}: expected a quantity in it"
+        )
 
 
 def _experiment(table: Section, name: str, scale: str) -> Experiment:
     known = _RUNS | _OF_COMMANDS
-    table.only({key for key in table.values if _is_scale(table, key)} | known)
+    scales = {key for key in table.values if _is_scale(table, key)}
+    table.only(scales | known)
+    for key in scales:
+        table.section(key).only(known)
     if not _ID.fullmatch(name):
         table.fail(None, f"experiment {name!r}: expected a name of letters, digits, - . and _")
-    if scale in table.values and _is_scale(table, scale):
-        table.section(scale).only(known)
+    if scale in scales:
         table = _merged(table, table.section(scale))
     kinds = [kind for kind in KINDS if kind in table.values] or (
         ["peak"] if "simulate" in table.values else []
@@ -241,14 +298,26 @@ def _experiment(table: Section, name: str, scale: str) -> Experiment:
     if kind != "commands":
         for key in sorted(_OF_COMMANDS & table.values.keys()):
             table.fail(key, f"{table.named(key)} is for commands, not for an experiment of kind {kind}")
-    file = table.text_at(kind) if kind != "commands" and kind in table.values else ""
-    commands = _texts(table, "commands") if kind == "commands" else {}
-    if kind == "commands" and not commands:
-        table.fail("commands", f'{table.named("commands")}: expected a table of NAME = "command line"')
-    return Experiment(
+    inputs = [table.path.parent / each for each in _list(table, "inputs")]
+    commands, file = {}, ""
+    if kind == "commands" or isinstance(table.values.get(kind), dict):
+        commands = _texts(table, kind)
+        if not commands or kind not in ("commands", "replay"):
+            table.fail(kind, f"{table.named(kind)}: expected {_EXPECTED.get(kind, 'the name of a file')}")
+    elif kind in table.values:
+        file = table.text_at(kind)
+        if not file:
+            table.fail(kind, f"{table.named(kind)}: expected the name of a file")
+    if kind == "replay":
+        plays = {
+            name: (table.path.parent / each).absolute() for name, each in (commands or {kind: file}).items()
+        }
+        inputs, file = [*inputs, *plays.values()], ""
+        commands = {name: shlex.join([_engine(), "replay", "-q", str(each)]) for name, each in plays.items()}
+    experiment = Experiment(
         name,
         kind,
-        commands if kind != "replay" else {"replay": file},
+        commands,
         table.path.parent / file if file else None,
         _texts(table, "variables"),
         table.text_at("simulate") or None,
@@ -265,10 +334,26 @@ def _experiment(table: Section, name: str, scale: str) -> Experiment:
         _metrics(table),
         table.text_at("primary", "elapsed"),
         table.one_of("output", ("same", "any"), "same") == "same",
-        tuple(table.path.parent / each for each in _list(table, "inputs")),
+        tuple(inputs),
         _needs(table),
         scale,
+        table.path.absolute().parent,
     )
+    try:
+        experiment.tests()
+    except UsageError as error:
+        table.fail(kind, f"experiment {name}: {error}")
+    if experiment.primary not in experiment.units:
+        table.fail("primary", f"{table.named('primary')}: no metric {experiment.primary!r} is measured")
+    return experiment
+
+
+def _engine() -> str:
+    """The engine's program; its name where it is not installed, since a claims file can be read without it."""
+    try:
+        return engine_path()
+    except MachineRefuses:
+        return "etude-engine"
 
 
 def _merged(table: Section, over: Section) -> Section:
@@ -303,9 +388,19 @@ def _metrics(table: Section) -> tuple[MetricPattern, ...]:
             continue
         each = inner.section(name)
         each.only({"regex", "unit", "join"})
-        found.append(
-            MetricPattern(name, each.text_at("regex"), each.text_at("unit", "1"), each.text_at("join"))
-        )
+        texts = each.text_at("regex"), each.text_at("unit", "1"), each.text_at("join")
+        found.append(MetricPattern(name, *texts))
+    for pattern in found:
+        try:
+            check_place(pattern.regex)
+            compile_pattern(pattern.regex)
+        except ValueError as error:
+            inner.fail(pattern.name, f"{inner.named(pattern.name)} {pattern.regex!r}: {error}")
+        if not _NAME.fullmatch(pattern.name) or pattern.join not in ("", *JOINS) or not pattern.regex:
+            joins = ", ".join(JOINS)
+            inner.fail(
+                pattern.name, f"{inner.named(pattern.name)}: expected a word, a regex, join = one of {joins}"
+            )
     return tuple(found)
 
 
@@ -331,20 +426,3 @@ def _read(table: Section, key: str, function: Callable[[], T]) -> T:
         return function()
     except QuantityError as error:
         table.fail(key, f"{table.named(key)}: {error}")
-
-
-def _line_of(table: Section) -> int:
-    from etude.toml_config import line_of
-
-    return line_of(table.text, table.name, None)
-
-
-def as_document(claim: Claim) -> dict[str, Any]:
-    """A claim as plain data."""
-    return {
-        "id": claim.id,
-        "text": claim.text,
-        "experiment": claim.experiment,
-        "hold": [bound.text for bound in claim.hold],
-        "figure": claim.figure,
-    }

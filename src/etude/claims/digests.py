@@ -10,29 +10,23 @@ from pathlib import Path
 
 from etude.claims.claims_file import Experiment
 from etude.errors import InputError
-from etude.experiment.test import make_test
-from etude.machine.snapshot.programs import HERE, Command, describe, programs
+from etude.machine.snapshot.programs import HERE, Command, describe, programs, read_elf
 
 MAX_BYTES = 1 << 30
 """Largest input that is digested."""
 _PATIENCE_S = 10.0
 
 
-def digests_of(experiment: Experiment, file: Path) -> dict[str, str]:
+def digests_of(experiment: Experiment) -> dict[str, str]:
     """SHA-256 of each file by its absolute path, or for a program that is not digested its build id, or its size.
-
-    file: the claims file, in whose directory the commands run.
 
     Raises:
         InputError: an input cannot be read.
     """
     found: dict[str, str] = {}
-    place = str(file.absolute().parent)
-    words = [make_test(line, shell=experiment.shell).command for line in experiment.commands.values()]
+    commands = [Command(test.command, directory=str(experiment.place)) for test in experiment.tests()]
     if experiment.kind == "commands":
-        for program in programs(
-            HERE, [Command(each, directory=place) for each in words], os.environ
-        ).values():
+        for program in programs(HERE, commands, os.environ).values():
             if program is not None:
                 found[program["file"]] = _identity(program)
                 found |= {
@@ -96,8 +90,6 @@ def _libraries(program: str) -> list[str]:
 
 
 def _loader(program: str) -> str | None:
-    from etude.machine.snapshot.programs import read_elf
-
     try:
         file = os.open(program, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

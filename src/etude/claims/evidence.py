@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -10,6 +11,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtri
 
+from etude.analysis import gate
 from etude.analysis.comparison import Comparison
 from etude.analysis.comparisons import compare_tests
 from etude.analysis.load_subject import read_ours
@@ -17,6 +19,7 @@ from etude.analysis.subject import Subject
 from etude.analysis.verdict_options import VerdictOptions
 from etude.claims.bound import Bound
 from etude.claims.claims_file import FEW, Experiment
+from etude.errors import UsageError
 from etude.peak.search_store import SearchStore, stored_answer
 from etude.results.series import Series
 from etude.stats.intervals import effective_count
@@ -28,7 +31,7 @@ from etude.surface.map_store import MapStore, surface_result_of
 from etude.surface.summary import optimum
 from etude.units.formatting import counted
 
-Lacking = Literal["", "not measured", "few", "unit", "noise", "other work", "no interval", "no rate"]
+Lacking = Literal["", "not measured", "few", "unit", "noise", "other work", "no interval", "no rate", "words"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,36 @@ def findings(
     if experiment.kind == "surface":
         return tuple(_of_best(place, bound, margin) for bound in bounds)
     subject = read_ours(place)
+    bounds = tuple(each for bound in bounds for each in _written_out(subject, bound))
     return tuple(_of_trials(subject, experiment, bound, margin) for bound in bounds)
+
+
+def _written_out(subject: Subject, bound: Bound) -> Iterator[Bound]:
+    """The bound; of `expect` one for each test of a script that has an EXPECT."""
+    if bound.of != "expect":
+        yield bound
+        return
+    entries = [e for e in (subject.experiment or {}).get("tests", ()) if e.get("expect")]
+    chosen = [e for e in entries if not bound.tests or e.get("name") in bound.tests]
+    yield from (bound_of_expect(subject, str(e["name"]), str(e["expect"])) for e in chosen)
+    if not chosen:
+        yield bound
+
+
+def bound_of_expect(subject: Subject, test: str, expect: str) -> Bound:
+    """The EXPECT of a test as a bound; one of no kind that is judged, if it is none, or is about a difference."""
+    text = f"{test}: {expect}"
+    try:
+        told = gate.parse_bound(expect.strip().rstrip("."))
+    except UsageError:
+        return Bound(text, "expect", "", (test,))
+    low, high = (told.limit, math.inf) if told.above else (-math.inf, told.limit)
+    if told.of == "value":
+        return Bound(text, "mean", told.metric, (test,), low, high, told.unit)
+    base = next((group[0] for group in subject.asked.groups if test in group[1:]), None)
+    if told.of == "difference" or base is None:
+        return Bound(text, "expect", told.metric, (test,))
+    return Bound(text, "ratio", told.metric, (base, test), max(low, 0.0), high)
 
 
 def nothing(bound: Bound, lacking: Lacking, detail: str = "") -> Finding:
@@ -66,13 +98,15 @@ def nothing(bound: Bound, lacking: Lacking, detail: str = "") -> Finding:
 
 
 def _of_trials(subject: Subject, experiment: Experiment, bound: Bound, margin: float) -> Finding:
+    if bound.of == "expect":
+        return nothing(bound, "words" if bound.tests else "not measured", "EXPECT")
     metric = bound.metric or (experiment.primary if experiment.extends else subject.asked.primary)
     known = {series.test: series for series in subject.tests}
     names = bound.tests or tuple(known)[:1]
     for name in names:
         if name not in known:
             return nothing(bound, "not measured", name)
-        if known[name].sample(metric).size == 0:
+        if metric not in known[name].columns or known[name].sample(metric).size == 0:
             return nothing(bound, "not measured", metric)
     series = [known[name] for name in names]
     if bound.of == "mean":
@@ -84,7 +118,7 @@ def _of_trials(subject: Subject, experiment: Experiment, bound: Bound, margin: f
 
 def _of_mean(series: Series, metric: str, bound: Bound, margin: float) -> Finding:
     values, unit = series.sample(metric), series.columns[metric].unit
-    if bound.unit is not None and bound.unit != unit:
+    if (bound.unit or "1") != unit:
         return nothing(bound, "unit", unit)
     if values.size < FEW:
         return nothing(bound, "few", counted(int(values.size), "trial"))
@@ -122,11 +156,12 @@ def _of_ratio(
     trials = found.trials if found.trials is not None else found.ratio.count
     if trials < FEW:
         return nothing(bound, "few", counted(trials, "pair" if found.ratio.method == "paired" else "trial"))
-    error = found.ratio.standard_error / found.ratio.factor
-    error = error if math.isfinite(error) else 0.0
-    estimate = Estimate(
-        found.ratio.ratio, error, error, max(1.0, found.ratio.degrees), True, found.ratio.count
-    )
+    ratio = found.ratio
+    error = ratio.standard_error / ratio.factor
+    if not math.isfinite(error):  # of values that do not vary, whose interval is the ratio itself
+        error = 0.0 if ratio.low == ratio.high else math.inf
+    degrees = ratio.degrees if ratio.degrees >= 1.0 else 1.0
+    estimate = Estimate(ratio.ratio, error, error, degrees, True, ratio.count)
     return _as_claimed(
         Finding(bound, estimate, evidence_within(estimate, bound.low, bound.high, margin)), found
     )

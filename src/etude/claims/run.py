@@ -12,13 +12,22 @@ from typing import Any, Literal, Protocol
 
 from scipy.special import ndtr, ndtri
 
+from etude.claims.check import problems
 from etude.claims.claims_file import FEW, Claim, ClaimsFile, Experiment
 from etude.claims.digests import changed, digests_of
 from etude.claims.evidence import Finding, findings
 from etude.codec import decoded, plain
-from etude.errors import CommandFailed, InputError, MachineRefuses
+from etude.errors import EtudeError, InputError, Interrupted, Restarting
 from etude.osutil.files import replace_file
-from etude.stats.sequential import Decision, Evidence, all_of, decide, over_looks, planned_looks
+from etude.stats.sequential import (
+    NOTHING_KNOWN,
+    Decision,
+    Evidence,
+    all_of,
+    decide,
+    over_looks,
+    planned_looks,
+)
 
 STATE = "claims.json"
 VERSION = 1
@@ -71,9 +80,9 @@ class Result:
     findings: tuple[Finding, ...]
     """What its experiment says of each bound; empty: not measured."""
     trials: int
-    most: int
-    """Most trials of its experiment."""
     seconds: float
+    level: float
+    """Two-sided level of the interval that decides at one look."""
     failed: str = ""
 
 
@@ -109,7 +118,7 @@ def run_claims(
     state = open_state(file, claims, directory)
     spent_s = 0.0
     while spent_s < budget_s:
-        experiment = _next(file, claims, state)
+        experiment = _next(file, claims, state, budget_s - spent_s)
         if experiment is None:
             break
         done = state.experiments[experiment.name]
@@ -117,8 +126,12 @@ def run_claims(
         observe(experiment, trials)
         started = time.monotonic()
         try:
+            for error in problems(file, experiment):
+                raise error
             runner.measure(experiment, directory / experiment.name, trials)
-        except (CommandFailed, MachineRefuses) as error:
+        except (Restarting, Interrupted):
+            raise
+        except EtudeError as error:
             done.failed = str(error)
         else:
             done.looks.append(_look(file, claims, experiment, directory, trials))
@@ -136,22 +149,21 @@ def open_state(file: ClaimsFile, claims: Sequence[Claim], directory: Path) -> St
     Raises:
         InputError: see `run_claims`.
     """
-    now = {claim.experiment: digests_of(file.experiments[claim.experiment], file.path) for claim in claims}
+    now = {claim.experiment: digests_of(file.experiments[claim.experiment]) for claim in claims}
     if not (directory / STATE).exists():
-        text = file.path.read_text("utf-8")
         state = State(
             VERSION,
             file.scale,
             str(file.path.absolute()),
             [claim.id for claim in claims],
-            text,
+            file.text,
             {name: Measured(digests=found) for name, found in now.items()},
         )
         directory.mkdir(parents=True, exist_ok=True)
         _write(directory, state)
         return state
     state = read_state(directory)
-    if state.text != file.path.read_text("utf-8") or state.scale != file.scale:
+    if state.text != file.text or state.scale != file.scale:
         raise InputError(
             f"{directory}: is of other claims, or of another scale ({state.scale}); name another directory"
         )
@@ -159,7 +171,9 @@ def open_state(file: ClaimsFile, claims: Sequence[Claim], directory: Path) -> St
         raise InputError(
             f"{directory}: was begun with the claims {', '.join(state.claims)}: name the same ones"
         )
+    check_state(file, claims, state, directory)
     for name, digests in now.items():
+        state.experiments[name].failed = ""
         if found := changed(state.experiments[name].digests, digests):
             raise InputError(
                 f"{directory}: {found[0]} changed since experiment {name} was begun; begin in another directory"
@@ -185,6 +199,28 @@ def read_state(directory: Path) -> State:
     return decoded(State, told, str(path))
 
 
+def check_state(file: ClaimsFile, claims: Sequence[Claim], state: State, directory: Path) -> None:
+    """Raise InputError for a state that no run of these claims leaves."""
+    where = f"{directory / STATE}: experiments"
+    if state.experiments.keys() != {claim.experiment for claim in claims}:
+        raise InputError(f"{where}: are not those of its claims; was it edited?")
+    for name, done in state.experiments.items():
+        planned = looks_of(file.experiments[name])
+        ids = {claim.id for claim in claims if claim.experiment == name}
+        trials = tuple(look.trials for look in done.looks)
+        fits = len(trials) <= len(planned) and (
+            trials == planned[: len(trials)] or not file.experiments[name].extends
+        )
+        values = [p for look in done.looks for pair in look.evidence.values() for p in pair]
+        if (
+            not fits
+            or any(look.evidence.keys() != ids for look in done.looks)
+            or not all(0.0 <= p <= 1.0 for p in values)
+            or not 0.0 <= done.seconds < math.inf
+        ):
+            raise InputError(f"{where}.{name}: its looks are none of this experiment; was it edited?")
+
+
 def _write(directory: Path, state: State) -> None:
     document: dict[str, Any] = plain(state)
     replace_file(directory / STATE, json.dumps(document, ensure_ascii=False, indent=1).encode())
@@ -193,17 +229,14 @@ def _write(directory: Path, state: State) -> None:
 def _look(
     file: ClaimsFile, claims: Iterable[Claim], experiment: Experiment, directory: Path, trials: int
 ) -> Look:
-    evidence = {}
+    evidence, counts = {}, [0]
     for claim in claims:
         if claim.experiment == experiment.name:
-            found = all_of(
-                [
-                    f.evidence
-                    for f in findings(directory / experiment.name, experiment, claim.hold, file.margin)
-                ]
-            )
+            seen = findings(directory / experiment.name, experiment, claim.hold, file.margin)
+            found = all_of([each.evidence for each in seen])
             evidence[claim.id] = (found.supported, found.refuted)
-    return Look(trials, evidence)
+            counts += [each.estimate.count for each in seen if each.estimate is not None]
+    return Look(trials if experiment.extends else max(counts), evidence)
 
 
 def decisions(file: ClaimsFile, claims: Sequence[Claim], state: State) -> tuple[Decision, ...]:
@@ -211,7 +244,9 @@ def decisions(file: ClaimsFile, claims: Sequence[Claim], state: State) -> tuple[
     family = []
     for claim in claims:
         seen = state.experiments[claim.experiment].looks
-        found = [Evidence(*look.evidence[claim.id]) for look in seen if claim.id in look.evidence]
+        found = [Evidence(*look.evidence[claim.id]) for look in seen]
+        if found and found[-1] == NOTHING_KNOWN:  # few trials, noise: what an earlier look had is void
+            found = []
         family.append(over_looks(found, len(looks_of(file.experiments[claim.experiment]))))
     return decide(family, 1.0 - file.confidence)
 
@@ -230,14 +265,14 @@ def results_of(
             "undecided" if decision.supported is None else "supported" if decision.supported else "refuted"
         )
         trials = done.looks[-1].trials if done.looks else 0
-        found.append(
-            Result(claim, status, decision, seen, trials, experiment.trials, done.seconds, done.failed)
-        )
+        level = decision.level / len(looks_of(experiment))
+        found.append(Result(claim, status, decision, seen, trials, done.seconds, level, done.failed))
     return tuple(found)
 
 
-def _next(file: ClaimsFile, claims: Sequence[Claim], state: State) -> Experiment | None:
-    """The experiment whose next look decides most claims a second; None if no look is left for an undecided claim."""
+def _next(file: ClaimsFile, claims: Sequence[Claim], state: State, left_s: float) -> Experiment | None:
+    """The experiment whose next look decides most claims a second; None if no look is left for an undecided claim, or
+    none that takes `left_s` seconds at most."""
     decided = decisions(file, claims, state)
     level = 1.0 - file.confidence
     best: tuple[float, Experiment] | None = None
@@ -253,10 +288,11 @@ def _next(file: ClaimsFile, claims: Sequence[Claim], state: State) -> Experiment
             continue
         if not done.looks:
             return experiment
-        if done.seconds >= experiment.budget_s:
-            continue
         growth = looks[len(done.looks)] / looks[len(done.looks) - 1]
-        gain = sum(_chance(d.p, growth, level) for d in open_) / (done.seconds * (growth - 1.0) + 1e-9)
+        further_s = done.seconds * (growth - 1.0)
+        if further_s > left_s or done.seconds + further_s > experiment.budget_s:
+            continue
+        gain = sum(_chance(d.p, growth, level) for d in open_) / (further_s + 1e-9)
         if best is None or gain > best[0]:
             best = gain, experiment
     return best[1] if best else None

@@ -1,18 +1,21 @@
-"""Claims as a section: the verdict table, and what would decide those that are undecided."""
+"""Claims as a section: the verdict table, what would decide those that are undecided, and what a check found."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from etude.claims.claims_file import ClaimsFile
-from etude.claims.run import Result, looks_of
+from etude.claims.cost import Cost, decision_cost
+from etude.claims.run import Result
+from etude.errors import EtudeError
 from etude.present.section import Block, Column, Section, Sentence, Table, number
 from etude.present.sentences import claims as text
-from etude.stats.sequential import trials_needed
 
-SCHEMA = "https://etude.invalid/schema/claims-1.json"
+FORMAT, VERSION = "etude-claims", 1
+"""Format and version of the document; docs/reference/claims-schema.json describes it."""
 
 
 def claims_section(file: ClaimsFile, results: Sequence[Result]) -> Section:
@@ -27,85 +30,80 @@ def _blocks(file: ClaimsFile, results: Sequence[Result]) -> Iterator[Block]:
             Column("claim", [r.claim.id for r in results]),
             Column("verdict", [r.status for r in results]),
             Column("reason", [text.reason(r) for r in results]),
-            Column("p", [number(f"{r.decision.p:.2g}", r.decision.p) for r in results], rank=2),
             Column("trials", [number(str(r.trials), r.trials) for r in results], rank=1),
+            Column("p", [number(f"{r.decision.p:.2g}", r.decision.p) for r in results], rank=2),
         ),
         "verdicts",
         words=3,
     )
     for result in results:
-        if result.status == "undecided" and (needed := what_decides(file, result)) is not None:
-            yield Sentence(text.undecided(result, *needed))
+        if result.status == "undecided" and (cost := decision_cost(file, result)) is not None:
+            yield Sentence(text.undecided(result, *cost))
 
 
-def what_decides(file: ClaimsFile, result: Result) -> tuple[float, float] | None:
-    """Number of trials of each test that decide an undecided claim with 90 %, and the seconds of the further ones;
-    None where trials cannot be added or nothing is known."""
-    experiment = file.experiments[result.claim.experiment]
-    if not experiment.extends or result.failed or not result.trials:
-        return None
-    needed = [
-        trials_needed(
-            f.estimate, _distance(f, file.margin), result.decision.level / len(looks_of(experiment))
+def check_blocks(errors: Sequence[EtudeError], costs: Sequence[Cost], pilot: bool) -> Iterator[Block]:
+    """What a check found: the problems, then what each claim needs."""
+    for error in errors:
+        yield Sentence(str(error), "warning")
+    if pilot:
+        yield Table(
+            (
+                Column("claim", [c.claim.id for c in costs]),
+                Column("experiment", [c.claim.experiment for c in costs]),
+                Column("trials needed", [number(text.trials_text(c), c.trials) for c in costs]),
+                Column("time", [number(text.seconds_text(c.seconds), c.seconds) for c in costs]),
+                Column("disk", [number(text.bytes_text(c.disk_bytes), c.disk_bytes) for c in costs]),
+            ),
+            "costs",
+            words=2,
         )
-        for f in result.findings
-        if f.estimate is not None and not f.lacking
-    ]
-    if not needed:
-        return None
-    trials = max(needed)
-    return trials, (trials - result.trials) * result.seconds / result.trials
+    for line in text.check_lines(errors, costs, pilot):
+        yield Sentence(line)
 
 
-def _distance(found: Any, margin: float) -> float:
-    """The way from the value to the nearer end of the bound, less the margin, on the scale of the errors."""
-    estimate, bound = found.estimate, found.bound
-    ends = [
-        end
-        for end in (bound.low, bound.high)
-        if math.isfinite(end) and (end > 0.0 or not estimate.logarithmic)
-    ]
-    if estimate.logarithmic:
-        return min(abs(math.log(end / estimate.value)) for end in ends) - math.log1p(margin)
-    return min(abs(end - estimate.value) - margin * abs(end) for end in ends)
-
-
-def claims_document(file: ClaimsFile, results: Sequence[Result]) -> dict[str, Any]:
+def claims_document(file: ClaimsFile, results: Sequence[Result], directory: Path) -> dict[str, Any]:
     """The verdicts as a document for programs (docs/reference/claims-schema.json)."""
     return {
-        "version": 1,
+        "format": FORMAT,
+        "version": VERSION,
         "file": str(file.path),
+        "results": str(directory),
         "scale": file.scale,
         "confidence": file.confidence,
+        "margin": file.margin,
         "claims": [_claim(file, result) for result in results],
     }
 
 
 def _claim(file: ClaimsFile, result: Result) -> dict[str, Any]:
-    needed = what_decides(file, result) if result.status == "undecided" else None
+    cost = decision_cost(file, result) if result.status == "undecided" else None
+    known = cost is not None and math.isfinite(cost[0])
     return {
         "id": result.claim.id,
         "text": result.claim.text,
+        "experiment": result.claim.experiment,
+        "figure": result.claim.figure or None,
         "status": result.status,
         "reason": text.reason(result),
         "p": result.decision.p,
+        "level": result.level,
         "trials": result.trials,
-        "further_trials": None
-        if needed is None or math.isinf(needed[0])
-        else max(1, round(needed[0]) - result.trials),
+        "seconds": result.seconds,
+        "further_trials": max(1, math.ceil(cost[0]) - result.trials) if cost is not None and known else None,
+        "further_seconds": max(0.0, cost[1]) if cost is not None and known else None,
         "bounds": [
             {
-                "bound": f.bound.text,
-                "value": f.estimate and f.estimate.value,
-                "low": f.estimate and _end(f.estimate.interval(result.decision.level).low),
-                "high": f.estimate and _end(f.estimate.interval(result.decision.level).high),
-                "unit": f.estimate and f.estimate.unit,
-                "lacking": f.lacking,
+                "bound": each.bound.text,
+                "value": None if each.estimate is None else _finite(each.estimate.value),
+                "low": None if each.estimate is None else _finite(each.estimate.interval(result.level).low),
+                "high": None if each.estimate is None else _finite(each.estimate.interval(result.level).high),
+                "unit": None if each.estimate is None else each.estimate.unit or "1",
+                "lacking": each.lacking or None,
             }
-            for f in result.findings
+            for each in result.findings
         ],
     }
 
 
-def _end(value: float) -> float | None:
+def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None

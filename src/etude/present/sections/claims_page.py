@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 
 from etude.claims.artifact import checks_of, machines_of
 from etude.claims.bound import Bound
+from etude.claims.cost import decision_cost
 from etude.claims.run import Result
 from etude.claims.stored_claims import StoredClaims, recorded_digests
 from etude.figures.data import Axis, Curve, Figure, Layer, Line, Panel, Point, label
 from etude.present.section import Block, Paragraphs, Picture, Section, page_table
-from etude.present.sections.claims import claims_section, what_decides
+from etude.present.sections.claims import claims_section
+from etude.present.sentences import artifact as words
 from etude.present.sentences import claims as text
-from etude.present.sentences.artifact import BADGES, ITEMS, MARKS, machine_line
 from etude.present.to_html import to_page
 from etude.stats.sequential import Estimate
 from etude.units.formatting import scale_of
@@ -45,15 +46,15 @@ def _claim(stored: StoredClaims, result: Result) -> Section:
 
 def _blocks(stored: StoredClaims, result: Result) -> Iterator[Block]:
     claim = result.claim
-    yield Paragraphs(text.CLAIM, (f"{claim.text} ({claim.figure})" if claim.figure else claim.text,))
-    reasons = [text.found_text(f, result.decision.level) for f in result.findings]
-    yield Paragraphs(text.MEASURED, tuple(reasons) or (text.reason(result),))
-    if result.status == "undecided" and (needed := what_decides(stored.file, result)) is not None:
-        yield Paragraphs(text.OPEN, (text.undecided(result, *needed),))
+    yield Paragraphs(words.CLAIM, (f"{claim.text} ({claim.figure})" if claim.figure else claim.text,))
+    reasons = [text.found_text(f, result.level) for f in result.findings]
+    yield Paragraphs(words.MEASURED, tuple(reasons) or (text.reason(result),))
+    if result.status == "undecided" and (needed := decision_cost(stored.file, result)) is not None:
+        yield Paragraphs(words.OPEN, (text.undecided(result, *needed),))
     for finding in result.findings:
         if finding.estimate is not None:
-            caption = text.figure_caption(finding.bound)
-            figure = interval_figure(finding.bound, [("", finding.estimate)], result.decision.level)
+            caption = words.figure_caption(finding.bound)
+            figure = interval_figure(finding.bound, [("", finding.estimate)], result.level)
             yield Picture(caption, figure, SIZE)
 
 
@@ -89,19 +90,22 @@ def _how(stored: StoredClaims) -> Section:
         for test, line in stored.file.experiments[name].commands.items()
     ]
     files = [(name, digest) for name, digest in recorded_digests(stored).items()]
-    machines = dict.fromkeys(line for m in machines_of(stored).values() if (line := machine_line(m)))
+    machines = dict.fromkeys(line for m in machines_of(stored).values() if (line := words.machine_line(m)))
     return Section(
         "how",
-        text.HOW,
+        words.HOW,
         (
-            *([Paragraphs(text.MACHINE, tuple(machines))] if machines else []),
-            page_table("commands", text.COMMANDS, ("experiment", "test", "command"), rows, 3),
-            page_table("files", text.FILES, ("file", "SHA-256 or build id"), files, 2),
+            *([Paragraphs(words.MACHINE, tuple(machines))] if machines else []),
+            page_table("commands", words.COMMANDS, ("experiment", "test", "command"), rows, 3),
+            page_table("files", words.FILES, ("file", "SHA-256 or build id"), files, 2),
         ),
     )
 
 
 def _badges(stored: StoredClaims, results: Sequence[Result]) -> Section:
-    rows = [(BADGES[c.badge], ITEMS[c.item], MARKS[c.met], c.detail) for c in checks_of(stored, results)]
-    table = page_table("badges", text.BADGE_CAPTION, ("badge", "item", "met", "detail"), rows, 4)
-    return Section("badges", text.BADGES, (table,))
+    rows = [
+        (words.BADGES[c.badge], words.ITEMS[c.item], words.MARKS[c.met], c.detail)
+        for c in checks_of(stored, results)
+    ]
+    table = page_table("badges", words.LISTS_CAPTION, ("badge", "item", "met", "detail"), rows, 4)
+    return Section("badges", words.LISTS, (table,))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from etude.claims.artifact import Badge, Check, Item, checks_of, disk_bytes, machines_of
+from etude.claims.bound import Bound
 from etude.claims.claims_file import FULL, Experiment, Needs
 from etude.claims.run import Result
 from etude.claims.stored_claims import StoredClaims, packed_inputs
@@ -24,6 +25,15 @@ class Part:
     lines: tuple[str, ...]
 
 
+CLAIM = "Claim"
+MEASURED = "Measured"
+OPEN = "What would decide it"
+HOW = "How it was measured"
+MACHINE = "Machine"
+COMMANDS = "Commands of the experiments"
+FILES = "Programs, shared libraries and inputs, by digest"
+LISTS = "Check lists of the artifact badges"
+LISTS_CAPTION = "yes: the files show it; authors: nothing in the files shows it"
 BADGES: Mapping[Badge, str] = {
     "available": "Artifacts Available",
     "functional": "Artifacts Evaluated – Functional",
@@ -204,7 +214,7 @@ def _run_lines(experiment: Experiment) -> Iterator[str]:
 
 
 def _expected(result: Result) -> list[str]:
-    return [f"{found_text(f, result.decision.level)} ({result.status})" for f in result.findings] or [
+    return [f"{found_text(f, result.level)} ({result.status})" for f in result.findings] or [
         f"{bound.text} (not measured)" for bound in result.claim.hold
     ]
 
@@ -219,3 +229,8 @@ def check_line(check: Check) -> str:
     """An item with its state."""
     detail = f": {check.detail}" if check.detail else ""
     return f"[{MARKS[check.met]}] {ITEMS[check.item]}{detail}"
+
+
+def figure_caption(bound: Bound) -> str:
+    """The caption of a claim's figure."""
+    return f"Value with the interval that decides, against the bound {bound.text}"

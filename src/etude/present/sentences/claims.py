@@ -6,8 +6,10 @@ import math
 from collections.abc import Sequence
 
 from etude.claims.bound import Bound
+from etude.claims.cost import POWER, Cost
 from etude.claims.evidence import Finding, Lacking
 from etude.claims.run import Result
+from etude.errors import EtudeError
 from etude.stats.sequential import Estimate
 from etude.units.formatting import counted, duration, percent, quantity, ratio_format, span
 
@@ -18,7 +20,8 @@ _LACKING: dict[Lacking, str] = {
     "noise": "identical commands differ by {detail} here",
     "other work": "{detail} ends or prints otherwise than the test it is compared with",
     "no interval": "there is no interval: {detail}",
-    "no rate": "{detail}",
+    "no rate": "no rate is known: {detail}",
+    "words": "is in words, or about a difference: a reader judges",
 }
 
 
@@ -37,14 +40,14 @@ def reason(result: Result) -> str:
         return f"could not be measured: {result.failed}"
     if not result.findings:
         return "not measured yet"
-    return "; ".join(found_text(each, result.decision.level) for each in result.findings)
+    return "; ".join(found_text(each, result.level) for each in result.findings)
 
 
 def found_text(found: Finding, level: float) -> str:
     """`ratio(elapsed, B/A) <= 1.3: 1.12 (1.08–1.17)`."""
     told = "" if found.estimate is None else estimate_text(found.bound, found.estimate, level)
     why = _LACKING[found.lacking].format(detail=found.detail) if found.lacking else ""
-    return f"{found.bound.text}: {' – '.join(filter(None, (told, why)))}"
+    return f"{found.bound.text}: {'; '.join(filter(None, (told, why)))}"
 
 
 def estimate_text(bound: Bound, estimate: Estimate, level: float) -> str:
@@ -68,22 +71,60 @@ def undecided(result: Result, trials: float, seconds: float) -> str:
     name = result.claim.id
     if math.isinf(trials):
         return f"{name}: the value is too near to its bound; more trials do not decide it."
-    more = max(1, round(trials) - result.trials)
+    more = max(1, math.ceil(trials) - result.trials)
     time = f", about {duration(seconds)}" if math.isfinite(seconds) and seconds > 0 else ""
     return f"{name}: about {counted(more, 'further trial')} of each test would decide it{time}."
 
 
-CLAIM = "Claim"
-MEASURED = "Measured"
-OPEN = "What would decide it"
-HOW = "How it was measured"
-MACHINE = "Machine"
-COMMANDS = "Commands of the experiments"
-FILES = "Programs, shared libraries and inputs, by digest"
-BADGES = "Check lists of the artifact badges"
-BADGE_CAPTION = "yes: the files show it; authors: nothing in the files shows it"
+def bound_sentence(bound: Bound) -> str:
+    """The statement of a bound in words, for a claims file that is made from results."""
+    if bound.of == "expect":
+        return f"What the script expects of {', '.join(bound.tests) or 'its tests'} holds."
+    if bound.of == "peak":
+        return f"The server sustains {bound.low:g} requests/s."
+    if bound.of == "best":
+        side, end = ("least", bound.low) if math.isfinite(bound.low) else ("most", bound.high)
+        return f"The best response is at {side} {quantity(end, bound.unit or '1')}."
+    base, other = bound.tests
+    if bound.of == "equivalent":
+        return f"{bound.metric} of {other} is that of {base} within {percent(bound.high - 1.0)}."
+    side, end = ("at least", bound.low) if bound.low > 0.0 else ("at most", bound.high)
+    return f"{bound.metric} of {other} is {side} {end:g} times that of {base}."
 
 
-def figure_caption(bound: Bound) -> str:
-    """The caption of a claim's figure."""
-    return f"Value with the interval that decides, against the bound {bound.text}"
+def trials_text(cost: Cost) -> str:
+    """Trials that decide a claim, of the planned ones."""
+    if cost.trials is None:
+        return "not known"
+    needed = "no number" if math.isinf(cost.trials) else f"{math.ceil(cost.trials):,}"
+    return needed if cost.in_reach else f"{needed} (of {cost.most:,})"
+
+
+def seconds_text(seconds: float | None) -> str:
+    """A time, or that it is not known."""
+    return "not known" if seconds is None else duration(seconds)
+
+
+def bytes_text(size: int | None) -> str:
+    """A size, or that it is not known."""
+    return "not known" if size is None else quantity(size, "B")
+
+
+def check_lines(errors: Sequence[EtudeError], costs: Sequence[Cost], pilot: bool) -> list[str]:
+    """The end of a check: how many claims can be run, for how long, and which cannot be decided."""
+    lines = [
+        f"{cost.claim.id}: its {cost.most} trials are too few to decide it with {percent(POWER)} certainty."
+        for cost in costs
+        if not cost.in_reach
+    ]
+    seconds = {cost.claim.experiment: cost.seconds for cost in costs}
+    known = [each for each in seconds.values() if each is not None]
+    count = counted(len(costs), "claim")
+    can = (
+        f"{count}: everything resolves, and this machine meets all needs."
+        if not errors
+        else f"{count} checked."
+    )
+    unknown = "Time and disk are not known: name an earlier run with --pilot DIR."
+    time = f"About {duration(sum(known))} in all." if len(known) == len(seconds) else unknown
+    return [*lines, f"{can} {time}"]
