@@ -38,6 +38,12 @@ def claims_report_options(parser: argparse.ArgumentParser) -> None:
     add_output(
         add,
         "FILE",
-        "output file; - is standard output (default: report.html in DIR; an appendix: standard output)",
+        "output file; - is standard output (default: report.html in DIR; all but the page: standard output)",
+    )
+    add(
+        "--format",
+        choices=("html", "markdown"),
+        default="html",
+        help="html (default), or markdown: the verdicts alone, for a pull request",
     )
     add("--appendix", choices=("md", "latex"), help="write the artifact appendix in this format instead")

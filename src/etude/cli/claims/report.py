@@ -10,7 +10,7 @@ from etude.claims.stored_claims import read_stored
 from etude.escaping import write_document
 from etude.present.appendix import appendix
 from etude.present.page.content import write
-from etude.present.sections.claims_page import claims_page
+from etude.present.sections.claims_page import claims_markdown, claims_page
 
 
 def run(options: argparse.Namespace) -> int:
@@ -19,16 +19,13 @@ def run(options: argparse.Namespace) -> int:
     stored = read_stored(directory)
     if options.appendix is not None:
         document = appendix(stored, options.appendix)
-        if options.output in (None, "-"):
-            write_document(sys.stdout, document)
-            return 0
-        target = Path(options.output)
     else:
-        document = claims_page(stored)
-        target = Path(options.output or directory / "report.html")
-        if options.output == "-":
-            write_document(sys.stdout, document)
-            return 0
-    write(target, document)
+        document = {"html": claims_page, "markdown": claims_markdown}[options.format](stored)
+    is_page = options.appendix is None and options.format == "html"
+    target = options.output or (str(directory / "report.html") if is_page else "-")
+    if target == "-":
+        write_document(sys.stdout, document)
+        return 0
+    write(Path(target), document)
     print(f"Report: {target}")
     return 0

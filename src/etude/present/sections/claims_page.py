@@ -12,11 +12,12 @@ from etude.claims.cost import decision_cost
 from etude.claims.run import Result
 from etude.claims.stored_claims import StoredClaims, recorded_digests
 from etude.figures.data import Axis, Curve, Figure, Layer, Line, Panel, Point, label
-from etude.present.section import Block, Paragraphs, Picture, Section, page_table
+from etude.present.section import Block, Paragraphs, Picture, Section, Sentence, Table, page_table
 from etude.present.sections.claims import claims_section
 from etude.present.sentences import artifact as words
 from etude.present.sentences import claims as text
 from etude.present.to_html import to_page
+from etude.present.to_markdown import escaped, table_markdown
 from etude.stats.sequential import Estimate
 from etude.units.formatting import scale_of
 from etude.version import __version__
@@ -37,6 +38,18 @@ def claims_page(stored: StoredClaims, now: datetime | None = None) -> str:
     first = Section("verdicts", text.summary(results), verdicts.blocks)
     parts = [first, *(_claim(stored, r) for r in results), _how(stored), _badges(stored, results)]
     return to_page("history.html.j2", title=stored.file.title, made=made, version=__version__, parts=parts)
+
+
+def claims_markdown(stored: StoredClaims) -> str:
+    """The verdicts for a pull request: the table, and what would decide those that are undecided."""
+    section = claims_section(stored.file, stored.results())
+    lines = [f"**{escaped(section.answer[0])}**", ""]
+    for block in section.blocks:
+        if isinstance(block, Table):
+            lines += [*table_markdown(block), ""]
+        elif isinstance(block, Sentence) and block.text not in section.answer:
+            lines += [escaped(block.text), ""]
+    return "\n".join(lines)
 
 
 def _claim(stored: StoredClaims, result: Result) -> Section:
