@@ -12,7 +12,7 @@ OPERATIONS = {"io": ("create", "write", "read", "describe")}
 
 GROUPS: dict[str, dict[str, str]] = {
     "Measure": {
-        "bench": "compare commands: interleaved until the ratio is known",
+        "bench": "compare commands, interleaved until a ratio is known",
         "run": "run a benchmark script in the Auto-pilot language",
         "io sweep": "the I/O benchmark over buffer or file sizes",
         "io lab": "both I/O sweeps, with explanations and figures",
