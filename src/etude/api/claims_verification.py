@@ -24,6 +24,7 @@ from etude.claims.stored_claims import (
 )
 from etude.claims.verification import OtherFile, Verified, other_files, verified
 from etude.errors import InputError
+from etude.experiment import run as experiments
 from etude.experiment.session import new_directory
 from etude.present.section import Section
 from etude.present.sections.verification import verification_section
@@ -84,6 +85,7 @@ def verify_claims(
     budget_s: float = math.inf,
     announce: Callable[[Differences], None] = lambda differences: None,
     observe: Observer = lambda experiment, trials: None,
+    observe_trials: experiments.Observer = experiments.ignore_events,
 ) -> Verification:
     """Run the claims of a bundle again on this machine.
 
@@ -106,7 +108,7 @@ def verify_claims(
         )
         file = read_claims(_staged(theirs, place), scale or theirs.state.scale)
         chosen = file.chosen(tuple(theirs.state.claims))
-        ours = run_claims(file, chosen, place, Runner(), budget_s=budget_s, observe=observe)
+        ours = run_claims(file, chosen, place, Runner(observe_trials), budget_s=budget_s, observe=observe)
         pairs = zip(theirs.results(), ours, strict=True)
         return Verification(
             tuple(verified(then, now) for then, now in pairs),

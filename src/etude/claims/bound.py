@@ -1,4 +1,4 @@
-"""What must hold for a claim: a bound on a named result, such as `ratio(elapsed, B/A) <= 1.3`."""
+"""Bounds of a claim: ranges in which named results must lie, such as `ratio(elapsed, B/A) <= 1.3`."""
 
 from __future__ import annotations
 

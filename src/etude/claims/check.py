@@ -34,7 +34,7 @@ def _line(file: ClaimsFile, experiment: Experiment, key: str) -> int:
 
 
 def _of_kind(experiment: Experiment) -> Iterator[tuple[str, EtudeError]]:
-    """What it runs."""
+    """Problems of the files and programs that it runs."""
     if experiment.extends:
         yield from (("commands", each) for each in _of_commands(experiment))
     checks: dict[str, Callable[[], object]] = {

@@ -1,4 +1,4 @@
-"""What each command of an experiment was made of: programs, their shared libraries and stated inputs, by digest."""
+"""Digests of all that an experiment runs: programs, their shared libraries and stated inputs, by digest."""
 
 from __future__ import annotations
 

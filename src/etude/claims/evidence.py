@@ -25,6 +25,7 @@ from etude.results.series import Series
 from etude.stats.intervals import effective_count
 from etude.stats.moments import deviation_of, mean_of
 from etude.stats.multiplicity import bonferroni_confidence
+from etude.stats.ratio import Ratio
 from etude.stats.sequential import NOTHING_KNOWN, Estimate, Evidence, evidence_within
 from etude.stats.trend import slope_interval
 from etude.surface.map_store import MapStore, surface_result_of
@@ -36,7 +37,7 @@ Lacking = Literal["", "not measured", "few", "unit", "noise", "other work", "no 
 
 @dataclass(frozen=True)
 class Finding:
-    """What results say of one bound."""
+    """Evidence of results for or against one bound."""
 
     bound: Bound
     estimate: Estimate | None
@@ -156,14 +157,19 @@ def _of_ratio(
     trials = found.trials if found.trials is not None else found.ratio.count
     if trials < FEW:
         return nothing(bound, "few", counted(trials, "pair" if found.ratio.method == "paired" else "trial"))
-    ratio = found.ratio
+    estimate = estimate_of_ratio(found.ratio)
+    return _as_claimed(
+        Finding(bound, estimate, evidence_within(estimate, bound.low, bound.high, margin)), found
+    )
+
+
+def estimate_of_ratio(ratio: Ratio) -> Estimate:
+    """The estimate of a ratio, without the factor of its stop rule: looks are planned here."""
     error = ratio.standard_error / ratio.factor
     if not math.isfinite(error):  # of values that do not vary, whose interval is the ratio itself
         error = 0.0 if ratio.low == ratio.high else math.inf
-    degrees = ratio.degrees if ratio.degrees >= 1.0 else 1.0
-    estimate = Estimate(ratio.ratio, error, error, degrees, True, ratio.count)
-    return _as_claimed(
-        Finding(bound, estimate, evidence_within(estimate, bound.low, bound.high, margin)), found
+    return Estimate(
+        ratio.ratio, error, error, ratio.degrees if ratio.degrees >= 1.0 else 1.0, True, ratio.count
     )
 
 
@@ -193,7 +199,7 @@ def _of_peak(place: Path, bound: Bound, margin: float) -> Finding:
 
 
 def _of_limits(bound: Bound, low: float, high: float, confidence: float, why: str) -> Finding:
-    """Of an answer without a rate: the peak lies above `low`, or below `high`."""
+    """Evidence of an answer without a rate: the peak lies above `low`, or below `high`."""
     p = 1.0 - confidence
     inside = bound.low <= low and (math.isinf(bound.high) or high <= bound.high)
     outside = low > bound.high or high < bound.low

@@ -45,7 +45,7 @@ class Look:
 
 @dataclass
 class Measured:
-    """What was done for one experiment."""
+    """The looks at one experiment, its time and its files."""
 
     looks: list[Look] = field(default_factory=list)
     seconds: float = 0.0
@@ -78,7 +78,7 @@ class Result:
     status: Status
     decision: Decision
     findings: tuple[Finding, ...]
-    """What its experiment says of each bound; empty: not measured."""
+    """Evidence for each bound; empty: not measured."""
     trials: int
     seconds: float
     level: float

@@ -59,6 +59,18 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("etude bundle results", "pack a results directory"),
         ("etude bundle --verify results-bundle.tar.gz", "verify a bundle"),
     ),
+    "claims new": (
+        ("etude claims new results -o claims.toml", "each comparison becomes a claim"),
+        ("etude claims new results peak-server", "of several results, to standard output"),
+    ),
+    "claims check": (
+        ("etude claims check claims.toml", "is anything missing here?"),
+        ("etude claims check claims.toml --scale quick --pilot claims-run", "trials, time and disk"),
+    ),
+    "claims run": (
+        ("etude claims run claims.toml -o claims-run", "decide all; typed again, it resumes"),
+        ("etude claims run claims.toml faster --scale quick --json", "one claim, for a program"),
+    ),
     "claims verify": (
         ("etude claims verify sorting-bundle.tar.gz", "every claim, as its authors ran it"),
         ("etude claims verify sorting-bundle.tar.gz --scale quick -o ours", "in a scale of the claims file"),

@@ -30,6 +30,9 @@ GROUPS: dict[str, dict[str, str]] = {
         "bundle": "pack results for publication, or verify a bundle",
     },
     "Claims": {
+        "claims new": "a claims file from stored results",
+        "claims check": "what claims need, and what is missing here",
+        "claims run": "decide claims: supported, refuted or undecided",
         "claims verify": "run a bundle's claims again on this machine",
         "claims report": "a page of claims, or their artifact appendix",
     },
@@ -75,7 +78,7 @@ FOLDERS = {
     for folder, verbs in {
         "measure": ("bench", "run", "io sweep", "io lab", "io explain"),
         "analyse": ("stats", "report", "diff", "plan", "export", "bundle"),
-        "claims": ("claims verify", "claims report"),
+        "claims": ("claims new", "claims check", "claims run", "claims verify", "claims report"),
         "figures": ("plot", "profile"),
         "capacity": ("peak", "surface"),
         "machine": ("doctor", "quiet", "cool", "hosts", "boot-resume", "completion"),
@@ -88,14 +91,14 @@ FOLDERS = {
 EXIT_CODES = """\
 exit codes:
   0      done; warnings about the data never change it
-  1      a check was requested and the answer is no
+  1      a check was requested and the answer is no; a claim is refuted
   2      usage: options or arguments
   3      an input file is wrong
   4      a benchmark command failed and the policy is to stop
   5      the machine does not allow it: missing tool, permission, space
   6      the machine is being restarted; the experiment resumes after the boot
   7      refused: results that cannot be compared
-  8      undecided: a bound of --fail-if was not decided (--undecided fail)
+  8      undecided: a claim, or a bound of --fail-if (--undecided fail)
   128+n  ended by signal n; what was measured is on disk
 """
 

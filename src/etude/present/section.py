@@ -50,6 +50,8 @@ class Column:
     cells: Sequence[Cell]
     rank: int = 0
     """0: always there; of the others the highest is left out first where the screen is too narrow."""
+    words: bool = False
+    """True if its cells hold words: on a screen they are left-aligned."""
 
     @property
     def texts(self) -> list[str]:

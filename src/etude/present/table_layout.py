@@ -146,7 +146,7 @@ def _tail(text: str, width: int) -> str:
 def table_lines(
     columns: Sequence[Column], width: int | None, *, every: bool = False, dots: str = "…"
 ) -> list[list[str]]:
-    """The lines of a table: headings, a rule, rows. The first column to the left, the others to the right.
+    """The lines of a table: headings, a rule, rows. The first column and words to the left, others to the right.
 
     width: of the screen; None: as wide as it gets. What does not fit: columns of the highest rank are left out (or,
     with `every`, stand in further tables), then names are shortened; where that is not enough, each row becomes a
@@ -198,8 +198,11 @@ def _lines(first: Column, columns: Sequence[Column], width: int | None, gap: int
     between = " " * gap
 
     def line(name: str, cells: Sequence[str]) -> str:
-        padded = [" " * (w - cells_of(cell)) + cell for cell, w in zip(cells, widths, strict=True)]
-        return between.join([f" {name}{' ' * (room - cells_of(name))}", *padded])
+        padded = []
+        for column, cell, wide in zip(columns, cells, widths, strict=True):
+            blank = " " * (wide - cells_of(cell))
+            padded.append(cell + blank if column.words else blank + cell)
+        return between.join([f" {name}{' ' * (room - cells_of(name))}", *padded]).rstrip()
 
     rows = [line(name, cells) for name, *cells in zip(names, *(c.texts for c in columns), strict=True)]
     heading = line(cut(first.heading, room, dots), [column.heading for column in columns])

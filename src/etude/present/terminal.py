@@ -157,7 +157,8 @@ class Terminal:
     def table_lines(self, columns: Sequence[Column], *, every: bool = False) -> list[list[str]]:
         """The lines of the tables that it takes: one, or more where `every` column is wanted."""
         told = [
-            Column(self.shown(c.heading), [self.shown(text) for text in c.texts], c.rank) for c in columns
+            Column(self.shown(c.heading), [self.shown(text) for text in c.texts], c.rank, c.words)
+            for c in columns
         ]
         tables = table_lines(told, self.width, every=every, dots=self.shown("…"))
         return [[line.replace("─", self.shown("─")) for line in lines] for lines in tables]

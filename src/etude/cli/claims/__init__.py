@@ -1,1 +1,1 @@
-"""Verbs that check and decide claims."""
+"""The verbs about claims."""

@@ -28,8 +28,8 @@ def _blocks(file: ClaimsFile, results: Sequence[Result]) -> Iterator[Block]:
     yield Table(
         (
             Column("claim", [r.claim.id for r in results]),
-            Column("verdict", [r.status for r in results]),
-            Column("reason", [text.reason(r) for r in results]),
+            Column("verdict", [r.status for r in results], words=True),
+            Column("reason", [text.reason(r) for r in results], words=True),
             Column("trials", [number(str(r.trials), r.trials) for r in results], rank=1),
             Column("p", [number(f"{r.decision.p:.2g}", r.decision.p) for r in results], rank=2),
         ),
@@ -42,14 +42,14 @@ def _blocks(file: ClaimsFile, results: Sequence[Result]) -> Iterator[Block]:
 
 
 def check_blocks(errors: Sequence[EtudeError], costs: Sequence[Cost], pilot: bool) -> Iterator[Block]:
-    """What a check found: the problems, then what each claim needs."""
+    """The problems that a check found, then the cost of each claim."""
     for error in errors:
         yield Sentence(str(error), "warning")
     if pilot:
         yield Table(
             (
                 Column("claim", [c.claim.id for c in costs]),
-                Column("experiment", [c.claim.experiment for c in costs]),
+                Column("experiment", [c.claim.experiment for c in costs], words=True),
                 Column("trials needed", [number(text.trials_text(c), c.trials) for c in costs]),
                 Column("time", [number(text.seconds_text(c.seconds), c.seconds) for c in costs]),
                 Column("disk", [number(text.bytes_text(c.disk_bytes), c.disk_bytes) for c in costs]),

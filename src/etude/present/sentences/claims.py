@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from etude.claims.bound import Bound
+from etude.claims.claims_file import Experiment
 from etude.claims.cost import POWER, Cost
 from etude.claims.evidence import Finding, Lacking
 from etude.claims.run import Result
@@ -67,7 +68,7 @@ def estimate_text(bound: Bound, estimate: Estimate, level: float) -> str:
 
 
 def undecided(result: Result, trials: float, seconds: float) -> str:
-    """What would decide a claim: further trials and their time, or nothing that can be run."""
+    """The further trials that would decide a claim and their time, or that none do."""
     name = result.claim.id
     if math.isinf(trials):
         return f"{name}: the value is too near to its bound; more trials do not decide it."
@@ -128,3 +129,9 @@ def check_lines(errors: Sequence[EtudeError], costs: Sequence[Cost], pilot: bool
     unknown = "Time and disk are not known: name an earlier run with --pilot DIR."
     time = f"About {duration(sum(known))} in all." if len(known) == len(seconds) else unknown
     return [*lines, f"{can} {time}"]
+
+
+def look_line(experiment: Experiment, trials: int) -> str:
+    """The progress line of a look."""
+    count = f"{counted(trials, 'trial')} of each test" if experiment.extends else experiment.kind
+    return f"{experiment.name}: {count}"
