@@ -89,10 +89,11 @@ def state_of(document: Mapping[str, Any], when: str = "before") -> dict[str, Any
     return known | {"version": dict(_map(document.get("versions"))), "quiet": _quiet(document)}
 
 
-def state_now(known: Mapping[str, Any]) -> dict[str, Any]:
-    """The machine as it is, looking at the programs and the directory that a result names."""
+def state_now(known: Mapping[str, Any], place: str | None = None) -> dict[str, Any]:
+    """The machine as it is, looking at the programs and the directory that a result names, or in another one."""
     programs, directory = known.get("programs"), known.get("directory")
-    place = directory.get("path") if isinstance(directory, Mapping) else None
+    if place is None and isinstance(directory, Mapping):
+        place = directory.get("path")
     where = Path(place) if isinstance(place, str) and os.path.isdir(place) else None
     names = programs if isinstance(programs, Mapping) else {}
     commands = [snapshot.Command((name,), directory=place) for name in names]

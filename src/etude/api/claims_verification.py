@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from etude.analysis.snapshot_differences import Differences, compare_states, state_now, state_of
 from etude.api.claims import Runner
 from etude.api.result import PathText, Result, frame_of
-from etude.claims.claims_file import read_claims
+from etude.claims.claims_file import ClaimsFile, read_claims
 from etude.claims.run import STATE, Observer, run_claims
 from etude.claims.stored_claims import (
     StoredClaims,
@@ -50,11 +50,13 @@ class Verification(Result):
     files: tuple[OtherFile, ...]
     scales: tuple[str, str]
     """Theirs and ours."""
+    file: ClaimsFile
+    """The claims as they were run here."""
     directory: Path
 
     def section(self) -> Section:
         """A table of both results, and what differs where a claim is refuted."""
-        return verification_section(self.claims, self.differences, self.files, self.scales)
+        return verification_section(self.file, self.claims, self.differences, self.files, self.scales[0])
 
     def to_frame(self) -> polars.DataFrame:
         """One row per bound: `id`, `bound`, `theirs`, `ours`, `change`, `low`, `high`, and both verdicts."""
@@ -101,12 +103,13 @@ def verify_claims(
         if not (root / STATE).is_file():
             raise InputError(f"{path}: holds no claims: expected a bundle of results of etude claims run")
         theirs = read_packed(root)
-        differences = _differences(theirs)
-        announce(differences)
         place = (
             new_directory(None, f"claims-{theirs.file.path.stem}") if directory is None else Path(directory)
         )
-        file = read_claims(_staged(theirs, place), scale or theirs.state.scale)
+        path = _staged(theirs, place)
+        differences = _differences(theirs, path.parent)
+        announce(differences)
+        file = read_claims(path, scale or theirs.state.scale)
         chosen = file.chosen(tuple(theirs.state.claims))
         ours = run_claims(file, chosen, place, Runner(observe_trials), budget_s=budget_s, observe=observe)
         pairs = zip(theirs.results(), ours, strict=True)
@@ -115,6 +118,7 @@ def verify_claims(
             differences,
             other_files(recorded_digests(theirs), recorded_digests(read_stored(place))),
             (theirs.state.scale, file.scale),
+            file,
             place,
         )
 
@@ -136,12 +140,32 @@ def _staged(theirs: StoredClaims, place: Path) -> Path:
     return target
 
 
-def _differences(theirs: StoredClaims) -> Differences:
-    """Differences of their machine, at their first experiment, from this one now."""
+def _differences(theirs: StoredClaims, work: Path) -> Differences:
+    """Differences of their machine, at their first experiment, from this one now, with the work directory."""
     for place in theirs.measured().values():
         document = read_experiment(place)
         machine = document.get("machine")
         if isinstance(machine, Mapping) and isinstance(machine.get("before"), Mapping):
             then = state_of(document)
-            return compare_states(then, state_now(then))
+            now = state_now(then, str(work.absolute()))
+            same = {"programs": _by_content(then, now), "directory": _at_their_path(then, now)}
+            return compare_states(then, now | same)
     return Differences((), (), ())
+
+
+def _by_content(then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """The programs here; one with the same content as theirs is the same, wherever it lies."""
+    old = then.get("programs") or {}
+    return {name: old[name] if _same(old.get(name), part) else part for name, part in now["programs"].items()}
+
+
+def _at_their_path(then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """The work directory: it always lies elsewhere than theirs."""
+    return {**now["directory"], "path": (then.get("directory") or {}).get("path")}
+
+
+def _same(one: Any, other: Any) -> bool:
+    known = [
+        isinstance(each, Mapping) and (each.get("sha256") or each.get("build_id")) for each in (one, other)
+    ]
+    return bool(known[0]) and known[0] == known[1]

@@ -128,7 +128,8 @@ def run_claims(
         try:
             for error in problems(file, experiment):
                 raise error
-            runner.measure(experiment, directory / experiment.name, trials)
+            # Hooks run in the claims file's directory: their log needs a path that does not depend on it.
+            runner.measure(experiment, (directory / experiment.name).absolute(), trials)
         except (Restarting, Interrupted):
             raise
         except EtudeError as error:

@@ -30,6 +30,8 @@ title = "Waiting"
 [experiment.waits]
 trials = 10
 inputs = ["wait.sh", "{outside}"]
+setup = "touch made"
+cleanup = "rm -f made"
 [experiment.waits.commands]
 short = "sh wait.sh 0.01 {outside}"
 long = "sh wait.sh 0.1 {outside}"
@@ -136,6 +138,7 @@ def test_both_results_stand_side_by_side(measured: Path, tmp_path: Path) -> None
     assert bound.change.value == pytest.approx(bound.ours.value / bound.theirs.value)
     assert found.claims[1].bounds[0].change is None
     assert found.files == ()
+    assert not [d for d in found.differences.differs if d.what.startswith(("program", "directory.path"))]
     again = verify_claims(measured / "bundle.tar.gz", directory=tmp_path / "ours")
     assert again.claims[0].ours.trials == found.claims[0].ours.trials
     shown = verification_document(found.claims, found.differences, found.files, found.scales)

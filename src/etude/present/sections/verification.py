@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from etude.analysis.snapshot_differences import Differences
+from etude.claims.claims_file import ClaimsFile
+from etude.claims.cost import decision_cost
 from etude.claims.verification import LEVEL, Agreement, OtherFile, Verified
 from etude.present.section import Block, Column, Section, Sentence, Table, note
 from etude.present.sentences import claims as claims_text
@@ -15,15 +17,26 @@ from etude.stats.sequential import Estimate
 
 
 def verification_section(
-    found: Sequence[Verified], differences: Differences, files: Sequence[OtherFile], scales: tuple[str, str]
+    file: ClaimsFile,
+    found: Sequence[Verified],
+    differences: Differences,
+    files: Sequence[OtherFile],
+    their_scale: str,
 ) -> Section:
-    """The table of both results, and a sentence for each claim that is refuted here."""
-    blocks = tuple(_blocks(found, differences, files, scales))
+    """The table of both results, a sentence for each claim that is refuted here, and what would decide the others.
+
+    file: the claims as they were run here.
+    """
+    blocks = tuple(_blocks(file, found, differences, files, their_scale))
     return Section("verification", text.summary(found), blocks, (text.summary(found),))
 
 
 def _blocks(
-    found: Sequence[Verified], differences: Differences, files: Sequence[OtherFile], scales: tuple[str, str]
+    file: ClaimsFile,
+    found: Sequence[Verified],
+    differences: Differences,
+    files: Sequence[OtherFile],
+    their_scale: str,
 ) -> Iterator[Block]:
     yield Sentence(text.summary(found), "strong")
     rows = [(v, a) for v in found for a in v.bounds]
@@ -41,8 +54,8 @@ def _blocks(
         "verification",
         words=8,
     )
-    if scales[0] != scales[1]:
-        yield note(text.scale_note(*scales))
+    if their_scale != file.scale:
+        yield note(text.scale_note(their_scale, file.scale))
     if line := text.files_line(files):
         yield Sentence(line)
     for each in found:
@@ -50,6 +63,8 @@ def _blocks(
             yield Sentence(text.refuted(each, differences.differs, files))
         elif each.ours.failed:
             yield Sentence(f"{each.claim.id}: {claims_text.reason(each.ours)}")
+        elif each.ours.status == "undecided" and (cost := decision_cost(file, each.ours)) is not None:
+            yield Sentence(claims_text.undecided(each.ours, *cost))
 
 
 def verification_document(
