@@ -12,7 +12,7 @@ from etude.claims.claims_file import Claim, ClaimsFile, read_claims
 from etude.claims.digests import input_digests
 from etude.claims.evidence import findings
 from etude.claims.run import STATE, Result, State, read_state, results_of
-from etude.errors import InputError
+from etude.errors import InputError, UsageError
 from etude.stats.sequential import all_of
 
 SOURCES = "claims"
@@ -69,7 +69,13 @@ def read_packed(root: Path) -> StoredClaims:
 
 def _stored(results: Path, path: Path, state: State) -> StoredClaims:
     file = read_claims(path, state.scale, state.text)
-    return StoredClaims(results, file, file.chosen(tuple(state.claims)), state)
+    try:
+        claims = file.chosen(tuple(state.claims))
+    except UsageError as error:
+        raise InputError(f"{STATE}: {error}; was it edited?") from None
+    if {claim.experiment for claim in claims} != state.experiments.keys():
+        raise InputError(f"{STATE}: has other experiments than its claims; was it edited?")
+    return StoredClaims(results, file, claims, state)
 
 
 def _check_evidence(stored: StoredClaims, root: Path) -> None:

@@ -183,6 +183,20 @@ def test_a_forged_verdict_is_found_by_its_results(unpacked: Path) -> None:
         verify_claims(unpacked)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"), [('"waits": {', '"../waits": {'), ('"longer"', '"shorter"')], ids=["experiment", "claim"]
+)
+def test_a_state_that_does_not_fit_its_claims_file_is_no_traceback(
+    unpacked: Path, old: str, new: str
+) -> None:
+    text = (unpacked / STATE).read_text()
+    assert old in text
+    (unpacked / STATE).write_text(text.replace(old, new, 1))
+    sum_again(unpacked)
+    with pytest.raises(InputError, match=r"claims\.json"):
+        verify_claims(unpacked)
+
+
 def test_a_bundle_of_other_results_holds_no_claims(measured: Path, tmp_path: Path) -> None:
     contents = gather([measured / "run" / "waits"])
     write_bundle(tmp_path / "b.tar", contents.root, contents.members, contents.time_s)
