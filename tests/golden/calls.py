@@ -62,6 +62,11 @@ etude report --format markdown --metric user --reference b --confidence 99 bench
 etude report --format markdown peak/posterior peak/bracket
 etude report --format markdown bundles/two.tar.gz readers/hyperfine-1.json
 """
+CLAIMS = """
+etude claims new {run/expected,peak/posterior,run/plain}
+etude claims new bench/plain peak/bracket
+etude claims run nowhere.toml
+"""
 PLOTS = """
 etude plot --data data -o x.svg --kind {bars,ratio,ecdf,box,violin,histogram,percentiles,timeline} bench/plain
 etude plot --data data -o x.svg --kind lines --metric rate --x size --log xy --bars quartiles bench/parameters
@@ -233,6 +238,6 @@ def name_of(line: str) -> str:
     return f"{words[0]}/{rest}"
 
 
-GROUPS = (STATS, REPORTS, PLOTS, GETSTATS, STORES, EXPORTS, OTHERS, ENGINE)
+GROUPS = (STATS, REPORTS, CLAIMS, PLOTS, GETSTATS, STORES, EXPORTS, OTHERS, ENGINE)
 LINES = [*HELP, *(line for group in GROUPS for line in group.strip().splitlines())]
 CALLS = {name_of(call): call for line in LINES for call in expanded(line)}

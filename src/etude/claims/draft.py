@@ -128,6 +128,10 @@ def _up(value: float) -> float:
 
 def _of_script(made: Draft, name: str, place: Path, document: Mapping[str, Any]) -> None:
     plan = document["plan"]
+    if not isinstance(plan.get("script"), str):
+        raise InputError(
+            f"{place / 'experiment.json'}: plan.script is missing: expected the path of the script"
+        )
     table: dict[str, Any] = {"script": plan["script"]}
     if plan.get("assignments"):
         table["variables"] = plan["assignments"]

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from etude.cli.verbs import ENGINE, SUMMARIES
+from etude.cli.verbs import ENGINE, GROUPS, SUMMARIES
 from etude.program import engine_path
 
 
@@ -27,6 +27,14 @@ class Verb:
 
     words: tuple[str, ...]
     options: tuple[Option, ...]
+
+
+def _summary(verb: str) -> str:
+    """The line of a verb; of the first of two words its group's name."""
+    of_group = (
+        group.lower() for group, verbs in GROUPS.items() if any(v.startswith(f"{verb} ") for v in verbs)
+    )
+    return SUMMARIES.get(verb) or next(of_group, verb)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -125,7 +133,7 @@ def fish(verbs: dict[str, Verb]) -> str:
     ]
     start = "complete -c etude"
     for verb in dict.fromkeys(verb.split()[0] for verb in verbs):
-        lines.append(f"{start} -n __fish_use_subcommand -f -a {verb} -d {_quoted(SUMMARIES[verb])}")
+        lines.append(f"{start} -n __fish_use_subcommand -f -a {verb} -d {_quoted(_summary(verb))}")
     for verb, found in verbs.items():
         here = f"{start} -n '__etude_verb {verb}'"
         if found.words:
