@@ -5,14 +5,19 @@ Members of a snapshot have dotted names such as `memory.total_bytes`.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile, zip_longest
+from pathlib import Path
 from typing import Any
 
+from etude.machine import snapshot
 from etude.masking import Mask, mask_of_all
+from etude.version import __version__
 
 COLLECTIONS = (
     "mounts.",
@@ -82,6 +87,18 @@ def state_of(document: Mapping[str, Any], when: str = "before") -> dict[str, Any
     machine = _map(document.get("machine"))
     known = dict(_map(machine.get(when)))
     return known | {"version": dict(_map(document.get("versions"))), "quiet": _quiet(document)}
+
+
+def state_now(known: Mapping[str, Any], place: str | None = None) -> dict[str, Any]:
+    """The machine as it is, looking at the programs and the directory that a result names, or in another one."""
+    programs, directory = known.get("programs"), known.get("directory")
+    if place is None and isinstance(directory, Mapping):
+        place = directory.get("path")
+    where = Path(place) if isinstance(place, str) and os.path.isdir(place) else None
+    names = programs if isinstance(programs, Mapping) else {}
+    commands = [snapshot.Command((name,), directory=place) for name in names]
+    versions = {"etude": __version__, "python": sys.version.split()[0]}
+    return snapshot.take(directory=where, commands=commands) | {"version": versions}
 
 
 def _quiet(document: Mapping[str, Any]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from etude.patterns import compile_pattern
 from etude.program import engine_path
 from etude.results.model import METRICS
 from etude.results.trial_join import JOINS, stored_unit
-from etude.toml_config import Section, document, line_of
+from etude.toml_config import Section, document, line_of, parsed
 from etude.units.parsing import QuantityError, size
 
 T = TypeVar("T")
@@ -169,13 +169,13 @@ class ClaimsFile:
         return tuple(claim for claim in self.claims if claim.experiment == name)
 
 
-def read_claims(path: Path, scale: str = FULL) -> ClaimsFile:
-    """A claims file in a scale.
+def read_claims(path: Path, scale: str = FULL, text: str | None = None) -> ClaimsFile:
+    """A claims file in a scale; `text`: its content, if it is stored elsewhere.
 
     Raises:
         InputError: it is invalid, with file and line; UsageError: no experiment has the scale.
     """
-    whole = document(path)
+    whole = document(path) if text is None else parsed(path, text)
     whole.only(_OF_FILE)
     tables = {name: whole.section("experiment").section(name) for name in whole.section("experiment").values}
     scales = {FULL, *(key for table in tables.values() for key in table.values if _is_scale(table, key))}

@@ -18,7 +18,7 @@ _PATIENCE_S = 10.0
 
 
 def digests_of(experiment: Experiment) -> dict[str, str]:
-    """SHA-256 of each file by its path, or for a program that is not digested its build id, or its size.
+    """SHA-256 of each file by its absolute path, or for a program that is not digested its build id, or its size.
 
     Raises:
         InputError: an input cannot be read.
@@ -34,8 +34,14 @@ def digests_of(experiment: Experiment) -> dict[str, str]:
                     for path in _libraries(program["file"])
                     if (each := describe(HERE, path, MAX_BYTES))
                 }
+    return found | input_digests(experiment)
+
+
+def input_digests(experiment: Experiment) -> dict[str, str]:
+    """SHA-256 of each input of an experiment, by its absolute path. Raises InputError: one cannot be read."""
+    found: dict[str, str] = {}
     for path in (*experiment.inputs, *([experiment.file] if experiment.file else [])):
-        found |= dict(_of_input(path))
+        found |= dict(_of_input(Path(os.path.abspath(path))))
     return found
 
 

@@ -61,6 +61,8 @@ class State:
 
     version: int
     scale: str
+    file: str
+    """Absolute path of the claims file."""
     claims: list[str]
     """Ids of the claims that are decided together: their family."""
     text: str
@@ -126,7 +128,8 @@ def run_claims(
         try:
             for error in problems(file, experiment):
                 raise error
-            runner.measure(experiment, directory / experiment.name, trials)
+            # Hooks run in the claims file's directory: their log needs a path that does not depend on it.
+            runner.measure(experiment, (directory / experiment.name).absolute(), trials)
         except (Restarting, Interrupted):
             raise
         except EtudeError as error:
@@ -152,6 +155,7 @@ def open_state(file: ClaimsFile, claims: Sequence[Claim], directory: Path) -> St
         state = State(
             VERSION,
             file.scale,
+            str(file.path.absolute()),
             [claim.id for claim in claims],
             file.text,
             {name: Measured(digests=found) for name, found in now.items()},

@@ -71,6 +71,14 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("etude claims run claims.toml -o claims-run", "decide all; typed again, it resumes"),
         ("etude claims run claims.toml faster --scale quick --json", "one claim, for a program"),
     ),
+    "claims verify": (
+        ("etude claims verify sorting-bundle.tar.gz", "every claim, as its authors ran it"),
+        ("etude claims verify sorting-bundle.tar.gz --scale quick -o ours", "in a scale of the claims file"),
+    ),
+    "claims report": (
+        ("etude claims report sorting -o claims.html", "a page"),
+        ("etude claims report sorting --appendix latex -o appendix.tex", "the artifact appendix"),
+    ),
     "capture": (
         ("etude capture -o tar.capture -- tar cf /dev/null /etc", "record, and make it ready for replay"),
         ("etude capture -q -o db.capture -- sqlite3 base 'vacuum'", "print only errors and warnings"),

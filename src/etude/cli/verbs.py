@@ -12,7 +12,7 @@ OPERATIONS = {"io": ("create", "write", "read", "describe")}
 
 GROUPS: dict[str, dict[str, str]] = {
     "Measure": {
-        "bench": "compare commands: interleaved until the ratio is known",
+        "bench": "compare commands, interleaved until a ratio is known",
         "run": "run a benchmark script in the Auto-pilot language",
         "io sweep": "the I/O benchmark over buffer or file sizes",
         "io lab": "both I/O sweeps, with explanations and figures",
@@ -33,6 +33,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "claims new": "a claims file from stored results",
         "claims check": "what claims need, and what is missing here",
         "claims run": "decide claims: supported, refuted or undecided",
+        "claims verify": "run a bundle's claims again on this machine",
+        "claims report": "a page of claims, or their artifact appendix",
     },
     "Record and replay": {
         "capture": "record the I/O of a program, ready for replay",
@@ -76,7 +78,7 @@ FOLDERS = {
     for folder, verbs in {
         "measure": ("bench", "run", "io sweep", "io lab", "io explain"),
         "analyse": ("stats", "report", "diff", "plan", "export", "bundle"),
-        "claims": ("claims new", "claims check", "claims run"),
+        "claims": ("claims new", "claims check", "claims run", "claims verify", "claims report"),
         "figures": ("plot", "profile"),
         "capacity": ("peak", "surface"),
         "machine": ("doctor", "quiet", "cool", "hosts", "boot-resume", "completion"),

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ from etude.analysis.load_subject import read_subject
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import verdict
 from etude.analysis.verdict_options import VerdictOptions
-from etude.errors import EtudeError, InputError
+from etude.claims.run import STATE
+from etude.claims.stored_claims import SOURCES, has_claims, packed_inputs, read_stored
+from etude.errors import EtudeError, InputError, UsageError
 from etude.masking import Mask, mask_of, mask_of_all
+from etude.present.appendix import appendix
 from etude.present.export import to_json
 from etude.present.sentences import details
 from etude.present.sentences import verdict as verdict_text
@@ -68,6 +72,8 @@ def gather(
     Raises:
         InputError: one holds no results of Étude.
     """
+    if any(map(has_claims, directories)):
+        return _of_claims(directories, logs=logs, anonymous=anonymous, masks=masks)
     documents = [read_experiment(directory) for directory in directories]
     for directory, document in zip(directories, documents, strict=True):
         _check_whole(directory, document)
@@ -101,6 +107,40 @@ def gather(
     change = _both(mask_of_bundle, names_of)
     members += [_masked(member, change) for member in own]
     return Contents(f"{names[0]}-bundle", tuple(members), time_s, tuple(left_out), identity)
+
+
+def _of_claims(directories: Sequence[Path], *, logs: bool, anonymous: bool, masks: Sequence[str]) -> Contents:
+    """Results of claims: every experiment, the claims file, its inputs as they are, the verdicts and the appendix."""
+    if len(directories) > 1:
+        raise UsageError("results of claims are packed alone: name no other directory")
+    (directory,) = directories
+    stored = read_stored(directory)
+    measured = list(stored.measured().values())
+    if not measured:
+        raise InputError(f"{directory}: nothing was measured; run etude claims run first")
+    contents = gather(measured, logs=logs, anonymous=anonymous, masks=masks)
+    inputs, outside = packed_inputs(stored)
+    change = _both(
+        mask_of({}, str(directory / STATE), masks), Anonymizer(contents.identity).of if anonymous else _same
+    )
+    own = [
+        member_of(f"{SOURCES}/{stored.file.path.name}", stored.state.text),
+        member_of(STATE, (directory / STATE).read_text("utf-8")),
+        member_of("appendix.md", appendix(stored, "md")),
+    ]
+    copies = [Member(f"{SOURCES}/{name}", partial(_whole, path)) for name, path in inputs.items()]
+    return replace(
+        contents,
+        root=f"{directory.resolve().name}-bundle",
+        members=(*contents.members, *(_masked(each, change) for each in own), *copies),
+        left_out=(*contents.left_out, *outside),
+    )
+
+
+def _whole(path: Path) -> Iterator[bytes]:
+    with _opened(path) as file:
+        while part := file.read(1 << 20):
+            yield part
 
 
 def _check_whole(directory: Path, document: Mapping[str, Any]) -> None:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from etude.analysis.snapshot_differences import Differences, compare, compare_states, state_of
+from etude.analysis.snapshot_differences import Differences, compare, compare_states, state_now, state_of
 from etude.errors import InputError, UsageError
-from etude.machine import snapshot
 from etude.present.sections.machine import differences_blocks, differences_document
 from etude.present.terminal import show
 from etude.present.to_json import print_json
 from etude.results.bundle import is_bundle, open_bundle
 from etude.results.reader import read_experiment
-from etude.version import __version__
 
 NOW = "now"
 
@@ -74,14 +70,3 @@ def _of(document: Mapping[str, Any], when: str, label: str) -> dict[str, Any]:
         ended = "; it has not ended yet, or was killed" if when == "after" else ""
         raise InputError(f"{label}: has no record of its machine {when} its trials{ended}")
     return state_of(document, when)
-
-
-def state_now(known: Mapping[str, Any]) -> dict[str, Any]:
-    """The machine as it is, looking at the programs and the directory that a result names."""
-    programs, directory = known.get("programs"), known.get("directory")
-    place = directory.get("path") if isinstance(directory, Mapping) else None
-    where = Path(place) if isinstance(place, str) and os.path.isdir(place) else None
-    names = programs if isinstance(programs, Mapping) else {}
-    commands = [snapshot.Command((name,), directory=place) for name in names]
-    versions = {"etude": __version__, "python": sys.version.split()[0]}
-    return snapshot.take(directory=where, commands=commands) | {"version": versions}

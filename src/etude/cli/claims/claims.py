@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from etude.api.claims import claims
 from etude.claims.check import problems
-from etude.claims.claims_file import Experiment, read_claims
+from etude.claims.claims_file import read_claims
 from etude.claims.cost import costs
 from etude.claims.draft import as_toml, draft
 from etude.claims.run import STATE
-from etude.errors import Interrupted, UsageError, cannot_write
-from etude.experiment.bench import Event
-from etude.experiment.progress import Progress
+from etude.cli.claims.look_display import LookDisplay, exit_code
+from etude.cli.claims.report import run as run_report
+from etude.cli.claims.verify import run as run_verify
+from etude.errors import UsageError, cannot_write
 from etude.experiment.session import new_directory
 from etude.osutil.files import replace_file
 from etude.osutil.processes import ending_by_signals, naming_results
-from etude.present.progress.bench import Display, ScriptDisplay
 from etude.present.section import FilePath
 from etude.present.sections.claims import check_blocks, claims_document
-from etude.present.sentences.claims import bound_sentence, look_line
-from etude.present.terminal import Terminal, show
+from etude.present.sentences.claims import bound_sentence
+from etude.present.terminal import show
 from etude.present.to_json import print_json
 
-UNDECIDED = 8
-"""Exit code if no claim is refuted, and one is undecided."""
+__all__ = ["run_check", "run_new", "run_report", "run_run", "run_verify"]
 
 
 def run_new(options: argparse.Namespace) -> int:
@@ -59,41 +56,12 @@ def run_check(options: argparse.Namespace) -> int:
     return 1 if found else 0
 
 
-class _LookDisplay:
-    """Progress on standard error, unless quiet: a line for each look, and the display of its trials."""
-
-    def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
-        self._screen = Terminal(sys.stderr, progress=True)
-        self._display: Display | ScriptDisplay | None = None
-
-    def look(self, experiment: Experiment, trials: int) -> None:
-        """A look at an experiment begins."""
-        if self._quiet:
-            return
-        self.close()
-        self._screen.say(look_line(experiment, trials))
-        self._screen.flush()
-        self._display = ScriptDisplay(sys.stderr) if experiment.kind == "script" else Display(sys.stderr)
-
-    def observe(self, event: Event, progress: Progress) -> None:
-        """An event of its commands."""
-        if self._display is not None and event.what != "resumed":  # each look but the first resumes
-            self._display.observe(event, progress)
-
-    def close(self) -> None:
-        """Take the display away."""
-        if self._display is not None:
-            self._display.close()
-            self._display = None
-
-
 def run_run(options: argparse.Namespace) -> int:
     """Decide the claims, and show the verdicts."""
     file = read_claims(Path(options.file), options.scale)
     file.chosen(tuple(options.ids))
     place = Path(options.output) if options.output else new_directory(None, f"claims-{file.path.stem}")
-    display = _LookDisplay(options.quiet)
+    display = LookDisplay(options.quiet)
 
     def on_disk(_: object) -> str:
         return (
@@ -123,8 +91,3 @@ def run_run(options: argparse.Namespace) -> int:
     else:
         show([*found.section().blocks, FilePath("Results", str(place), "aside")])
     return exit_code([result.status for result in found.results])
-
-
-def exit_code(statuses: Sequence[str]) -> int:
-    """The exit code of verdicts."""
-    return 1 if "refuted" in statuses else UNDECIDED if "undecided" in statuses else 0

@@ -9,12 +9,12 @@ from pathlib import Path
 from etude.analysis.cross_session import CrossSession, check_comparable, compare_with_first
 from etude.analysis.gate import Bound
 from etude.analysis.load_subject import read_ours
-from etude.analysis.snapshot_differences import compare_states, state_of
+from etude.analysis.snapshot_differences import compare_states, state_now, state_of
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions, is_shown
 from etude.cli.analyse.bounds import answer
-from etude.cli.analyse.diff import NOW, state_now
+from etude.cli.analyse.diff import NOW
 from etude.errors import NotComparable
 from etude.experiment.plan import Plan
 from etude.export import FORMATS, SUMMARIES, export_to

@@ -199,8 +199,10 @@ def _add(root: Path, found: Part, name: str, search: str, directory: str | None)
 
 def resolve(root: Path, name: str, search: str, directory: str | None) -> str | None:
     """The path of a name by the rules of execvp(3); files that are not executable only with a `/`."""
-    if "/" in name or (directory is None and "." in name and _is_file(root, os.path.abspath(name))):
-        return path if _is_file(root, path := os.path.abspath(os.path.join(directory or "", name))) else None
+    if "/" in name or "." in name:
+        here = os.path.abspath(os.path.join(directory or "", name))
+        if "/" in name or _is_file(root, here):
+            return here if _is_file(root, here) else None
     for place in search.split(":"):
         path = os.path.join(place, name)
         if os.path.isabs(path) and _is_file(root, path) and os.access(_below(root, path), os.X_OK):
