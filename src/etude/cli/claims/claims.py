@@ -14,7 +14,7 @@ from etude.claims.run import STATE
 from etude.cli.claims.look_display import LookDisplay, exit_code
 from etude.cli.claims.report import run as run_report
 from etude.cli.claims.verify import run as run_verify
-from etude.errors import UsageError, cannot_write
+from etude.errors import Interrupted, UsageError, cannot_write
 from etude.experiment.session import new_directory
 from etude.osutil.files import replace_file
 from etude.osutil.processes import ending_by_signals, naming_results
