@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter, NullLocator
+from matplotlib.ticker import (
+    FixedFormatter,
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    NullFormatter,
+    NullLocator,
+)
 
 from etude.figures import data, style
 from etude.figures.fields import draw_field, draw_solid, height_of
@@ -35,6 +43,9 @@ TOGETHER = ("above", "outside", "below")
 
 BESIDE = "beside"
 """The place of a key of each panel, to the right of it."""
+
+NAMED_DECADES = 3.0
+"""Decades of a logarithmic axis below which its ticks between powers of ten have names, too."""
 
 PLACES: dict[str, Any] = {
     "best": "best",
@@ -248,6 +259,17 @@ def _ticks(drawn: Any, axis: data.Axis) -> None:
         drawn.set_major_formatter(FixedFormatter([plain(name) for _, name in axis.ticks]))
         drawn.set_minor_locator(NullLocator())
         drawn.set_minor_formatter(NullFormatter())
+    elif axis.scale == "log":
+        _logarithmic_ticks(drawn)
+
+
+def _logarithmic_ticks(drawn: Any) -> None:
+    """Plain numbers at 1, 2 and 5 of each decade where there are few decades; only powers of ten have names else."""
+    low, high = drawn.get_view_interval()
+    if 0.0 < low < high and math.log10(high / low) < NAMED_DECADES:
+        drawn.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        drawn.set_major_formatter(FuncFormatter(lambda at, _: f"{at:g}"))
+    drawn.set_minor_formatter(NullFormatter())
 
 
 def _keys(canvas: Canvas, panels: Sequence[Axes], figure: data.Figure, look: style.Style) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from etude.figures.data import Curve, Figure
+from etude.figures.data import Axis, Curve, Figure, Panel, Point
+from etude.figures.draw import draw
 from etude.figures.plot import make, usual_kind
 from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import Sample, read_samples
+from etude.figures.style import Style
 
 NOISE = np.random.default_rng(1).lognormal(0.0, 0.05, 12)
 
@@ -73,3 +76,18 @@ def test_ratios_of_medians_have_intervals_that_hold_them(tmp_path: Path) -> None
     (ratio,) = points(make("ratio", read(tmp_path, tests), PlotOptions()), 1)
     assert all(p.low is not None and p.high is not None and p.low < p.y < p.high for p in ratio.points)
     assert all(p.low > 1.7 and p.high < 2.3 for p in ratio.points)
+
+
+@pytest.mark.parametrize(
+    ("ends", "names"), [((2.0, 60.0), {"2", "5", "10", "20", "50"}), ((1.0, 1e6), {"10^3"})]
+)
+def test_numbers_on_an_axis_of_few_decades_are_plain(ends: tuple[float, float], names: set[str]) -> None:
+    points = tuple(Point(at, at) for at in ends)
+    canvas = draw(Figure(Axis(scale="log"), (Panel(Axis(scale="log"), (Curve("a", points),)),)), Style())
+    canvas.draw_without_rendering()
+    ticks = canvas.axes[0].xaxis
+    shown = {
+        re.sub(r"\$\\mathdefault\{(.*)\}\$", r"\1", label.get_text()) for label in ticks.get_majorticklabels()
+    }
+    assert names <= {text.replace("{", "").replace("}", "") for text in shown}
+    assert not any(label.get_text() for label in ticks.get_minorticklabels())
