@@ -31,7 +31,7 @@ from etude.present.sections.peak import (
     search_of,
     stored_search,
 )
-from etude.present.sections.surface import map_blocks, map_status, surface_document, surface_section
+from etude.present.sections.surface import map_blocks, map_goal, map_status, surface_document, surface_section
 from etude.surface.map_request import map_here, request_map
 from etude.surface.map_store import MapStore, surface_result_of
 from etude.surface.next_configuration import Plan
@@ -196,7 +196,9 @@ class SurfaceMap(Result):
         """The best configuration, the response everywhere, effects and limits."""
         ended = (self.stored.document.get("surface") or {}).get("why", "")
         status = map_status(self.stored, self.result)
-        return surface_section(self.result, status=status, ended=ended, drawn=False)
+        return surface_section(
+            self.result, status=status, ended=ended, drawn=False, goal=map_goal(self.stored)
+        )
 
     def blocks(self) -> Iterable[Block]:
         """The blocks of a terminal."""

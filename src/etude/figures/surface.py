@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,6 +18,7 @@ from etude.figures.data import (
     Figure,
     Layer,
     Line,
+    Mark,
     Panel,
     Point,
     Scale,
@@ -28,7 +29,8 @@ from etude.figures.data import (
 )
 from etude.surface.effects import MainEffect
 from etude.surface.effects import main_effects as effects_of
-from etude.surface.factors import Configuration, Factor, magnitude, setting_text, settings_of
+from etude.surface.factors import Configuration, Factor, magnitude, setting_text, settings_of, with_level
+from etude.surface.summary import Optimum
 from etude.surface.surface_result import SurfaceResult, axis_label
 
 ISO_LINES = 6
@@ -79,14 +81,24 @@ class KnownValue:
     state: State = "measured"
 
 
-def contours(x: Levels, y: Levels, known: Sequence[KnownValue], response: str, title: str = "") -> Figure:
-    """A map in colours with iso-lines, each cell marked by how it is known.
+def contours(
+    x: Levels,
+    y: Levels,
+    known: Sequence[KnownValue],
+    response: str,
+    title: str = "",
+    ringed: Collection[tuple[int, int]] = (),
+) -> Figure:
+    """A map in colours with iso-lines, each cell marked by how it is known. `ringed`: levels of the best cells.
 
     Raises:
         InputError: no cell has a value.
     """
     field = _field(x, y, known, response, solid=False)
-    return Figure(x.axis(0.75), (Panel(y.axis(), (field,)),), label(title, 90), key="off", kind="contours")
+    marks = (Mark(x.places[i], y.places[j], "") for i, j in ringed)
+    return Figure(
+        x.axis(0.75), (Panel(y.axis(), (field, *marks)),), label(title, 90), key="off", kind="contours"
+    )
 
 
 def solid(x: Levels, y: Levels, known: Sequence[KnownValue], response: str, title: str = "") -> Figure:
@@ -270,9 +282,9 @@ def _log_ticks(low: float, high: float) -> tuple[tuple[float, str], ...]:
     return tuple((v, f"{v:g}") for v in values if low * 0.999 <= v <= high * 1.001)
 
 
-def figures_of(mapped: SurfaceResult) -> Mapping[str, Figure]:
+def figures_of(mapped: SurfaceResult, best: Optimum | None = None) -> Mapping[str, Figure]:
     """Figures of a map: for two ascending factors a surface in space and its map (one for each setting of the others),
-    else lines; effects.
+    else lines; effects. `best`: the optimum, which is marked in the map with its ties.
 
     Raises:
         InputError: no cell has a value yet.
@@ -281,7 +293,7 @@ def figures_of(mapped: SurfaceResult) -> Mapping[str, Figure]:
     rising = [n for n in several if mapped.space.factors[n].scale != "categorical"]
     found: dict[str, Figure] = {}
     if len(rising) >= 2:
-        found |= _planes(mapped, *_widest(mapped, rising))
+        found |= _planes(mapped, *_widest(mapped, rising), best)
     elif several:
         found |= _lines(mapped, several, rising)
     if len(several) > 1:
@@ -314,7 +326,7 @@ def _widest(mapped: SurfaceResult, rising: list[int]) -> tuple[int, int]:
     return first, second
 
 
-def _planes(mapped: SurfaceResult, a: int, b: int) -> dict[str, Figure]:
+def _planes(mapped: SurfaceResult, a: int, b: int, best: Optimum | None) -> dict[str, Figure]:
     """Both views over two factors, for each setting of the others."""
     space = mapped.space
     x, y = levels_of(space.factors[a]), levels_of(space.factors[b])
@@ -330,7 +342,11 @@ def _planes(mapped: SurfaceResult, a: int, b: int) -> dict[str, Figure]:
         if any(each.value is not None for each in known):
             suffix = f"-{setting.replace(' ', '-')}".replace("/", "_") if setting else ""
             found[f"surface{suffix}"] = solid(x, y, known, response, setting)
-            found[f"map{suffix}"] = contours(x, y, known, response, setting)
+            marked = () if best is None else (best.best.cell, *best.alike)
+            ringed = [
+                (each[a], each[b]) for each in marked if with_level(with_level(each, a, 0), b, 0) == cell
+            ]
+            found[f"map{suffix}"] = contours(x, y, known, response, setting, ringed)
     return found
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -41,7 +42,7 @@ from etude.peak.record import (
     whole_lines,
 )
 from etude.peak.task import Answer, GeneratorPart, Goal, Task, Trial, TrialRequest, slo_ratio_of
-from etude.peak.window import Window
+from etude.peak.window import Window, joined_windows
 from etude.results.histograms import Histogram, decode, encode
 from etude.results.model import Measurement, check_measurement, to_line
 from etude.results.writer import write_experiment
@@ -70,6 +71,33 @@ class SearchSpec:
     harness: str
     """Text of HARNESS.toml; for a simulation, the argument of --simulate."""
     factors: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def simulated(self) -> bool:
+        """True if no real server was loaded."""
+        return self.harness.split()[:1] == ["simulate"]
+
+    @property
+    def commands(self) -> dict[str, str]:
+        """Commands of the harness, each in one line; empty for a simulation or a harness in Python."""
+        texts = self._section("commands")
+        return {
+            name: re.sub(r"\\\s*\n\s*|\s+", " ", text).strip().removeprefix("exec ")
+            for name, text in texts.items()
+            if isinstance(text, str)
+        }
+
+    @property
+    def apart(self) -> bool:
+        """True if the server had a node of its own."""
+        return self._section("commands").get("apart") is True
+
+    def _section(self, name: str) -> dict[str, Any]:
+        try:
+            found = tomllib.loads(self.harness).get(name)
+        except tomllib.TOMLDecodeError:
+            return {}
+        return found if isinstance(found, dict) else {}
 
     def plan(self) -> dict[str, Any]:
         """Plan for experiment.json."""
@@ -254,12 +282,10 @@ def _read_trials(path: Path) -> list[tuple[int, Trial]]:
 def _metrics(goal: Goal, trial: Trial) -> dict[str, Any]:
     ran = trial.ran_s
     offered, completed = (sum(getattr(w, name) for w in trial.windows) for name in ("offered", "completed"))
-    answered = sum(w.completed for w in trial.windows if w.mean_s is not None)
-    total = sum(w.completed * w.mean_s for w in trial.windows if w.mean_s is not None)
     read = slo_ratio_of(goal, trial)
     known: dict[str, tuple[float | None, str]] = {
         "elapsed": (ran, "s"),
-        "response": (total / answered if answered else None, "s"),
+        "response": (joined_windows(trial.windows).mean_so_far_s, "s"),
         "reading": (read, "1"),
         "offered": (offered / ran if ran else None, "1/s"),
         "completed": (completed / ran if ran else None, "1/s"),

@@ -182,6 +182,12 @@ class Trial:
         return sum(window.duration_s for window in self.windows)
 
     @property
+    def cut_short(self) -> bool:
+        """True if the policy ended it before its run length; *early* is also a trial that it ended at the last
+        window."""
+        return self.ended == "early" and self.ran_s < self.runlength_s * (1 - 1e-6)
+
+    @property
     def offered(self) -> bool:
         """True if the whole load was offered until the end."""
         return self.limited != "generator" and self.ended != "not-made"

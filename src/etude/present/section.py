@@ -74,6 +74,11 @@ class Table:
     room: Room = "any"
 
     @property
+    def numeric(self) -> tuple[bool, ...]:
+        """True for each column of numbers: right of the first ones of words, and not marked as text."""
+        return tuple(place >= self.words and not column.words for place, column in enumerate(self.columns))
+
+    @property
     def headings(self) -> tuple[str, ...]:
         """The headings of the columns."""
         return tuple(column.heading for column in self.columns)
@@ -85,11 +90,19 @@ class Table:
 
 
 def page_table(
-    key: str, caption: str, headings: Sequence[str], rows: Iterable[Sequence[Cell]], words: int = 1
+    key: str,
+    caption: str,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    words: int = 1,
+    texts: Sequence[str] = (),
 ) -> Table:
-    """A table of a page, by rows; `words`: how many columns from the left hold words."""
+    """A table of a page, by rows; `words`: how many columns from the left hold words; `texts`: headings of others that
+    do."""
     by_column = list(zip(*rows, strict=True)) or [()] * len(headings)
-    columns = tuple(Column(head, cells) for head, cells in zip(headings, by_column, strict=True))
+    columns = tuple(
+        Column(head, cells, words=head in texts) for head, cells in zip(headings, by_column, strict=True)
+    )
     return Table(columns, key, caption, words, room="page")
 
 
@@ -287,4 +300,4 @@ class Content:
     @property
     def only_parts(self) -> bool:
         """True where nothing but parts was read: there are no tests, warnings and machines to list."""
-        return bool(self.parts) and not (self.shown or self.snapshots or self.summaries or self.sources)
+        return bool(self.parts) and not (self.tests.rows or self.snapshots or self.summaries or self.sources)

@@ -71,8 +71,7 @@ def _table(table: Table, caption: str) -> Iterator[str]:
     yield from (r"\begin{table}", r"\centering")
     yield rf"\caption{{{escaped(caption)}}}"
     yield rf"\label{{tab:{table.key}}}"
-    count = len(table.headings)
-    yield rf"\begin{{tabular}}{{{'l' * min(table.words, count)}{'r' * max(0, count - table.words)}}}"
+    yield rf"\begin{{tabular}}{{{''.join('r' if numeric else 'l' for numeric in table.numeric)}}}"
     yield r"\toprule"
     yield rf"{' & '.join(map(escaped, table.headings))} \\"
     yield r"\midrule"

@@ -36,7 +36,7 @@ def escaped(text: str) -> str:
 def table_markdown(table: Table) -> Iterator[str]:
     """The lines of a table; of a long one the first rows, and how many more there are."""
     yield f"| {' | '.join(map(escaped, table.headings))} |"
-    yield f"| {' | '.join('---' if n < table.words else '---:' for n in range(len(table.headings)))} |"
+    yield f"| {' | '.join('---:' if numeric else '---' for numeric in table.numeric)} |"
     for row in table.rows[:MOST_ROWS]:
         yield f"| {' | '.join(escaped(cell_text(cell)) for cell in row)} |"
     if len(table.rows) > MOST_ROWS:
@@ -103,7 +103,7 @@ def _warnings(c: Content) -> Iterator[str]:
     if not c.warnings:
         yield (
             "None. With few trials that means little."
-            if c.shown
+            if c.tests.rows
             else "Without trials nothing can be warned of."
         )
     for w in c.warnings[:MOST_WARNINGS]:

@@ -41,6 +41,11 @@ class Range:
     """Maximum relative change beyond `high` that the intervals allow; inf if there is no level beyond."""
     shown: int
     """Level from which on no change is significant; at most `high`."""
+    turn: int | None = None
+    """Level between `low` and `high` with the highest or lowest response, by `little` or more beyond those of both;
+    None: there is none, or it is over all settings."""
+    rises: bool = True
+    """True if the response rises up to `turn`, and falls from there on."""
 
     @property
     def none(self) -> bool:
@@ -115,9 +120,22 @@ def _range(
     levels = tuple(map(factor.text, range(len(factor.levels))))
     shown = min(n for n in range(len(row)) if not any(_differ(filled, row[n], e) for e in row[n:]))
     setting = setting_text(filled.space.factors, configuration, [at])
+    ends, turn = (numbers[low], numbers[high]), _turn(logs, low, high, most)
     return Range(
-        factor.name, setting, numbers[low], numbers[high], levels, little, bound, numbers[min(shown, high)]
-    )
+        factor.name, setting, *ends, levels, little, bound, numbers[min(shown, high)],
+        None if turn is None else numbers[turn], turn is None or logs[turn] > logs[low],
+    )  # fmt: skip
+
+
+def _turn(logs: Sequence[float], low: int, high: int, most: float) -> int | None:
+    """Index between two others of which both differ from it by `most` or more in the same direction; the farthest."""
+    found = [
+        (min(abs(logs[n] - logs[low]), abs(logs[n] - logs[high])), n)
+        for n in range(low + 1, high)
+        if (logs[n] - logs[low]) * (logs[n] - logs[high]) > 0
+    ]
+    away, turn = max(found, default=(0.0, 0))
+    return turn if away >= most else None
 
 
 def _differ(filled: Filled, one: Configuration, other: Configuration) -> bool:

@@ -68,6 +68,10 @@ def run_map(kept: MapStore, response: Response, budget: MapBudget, display: Disp
         display.made(decision, sample)
 
 
+MISSED = "did not meet their target"
+"""End of the finding on missed targets."""
+
+
 class Learner(Protocol):
     """A response, or configurations as jobs."""
 
@@ -96,7 +100,7 @@ def findings(samples: list[Sample]) -> list[str]:
     doubtful = sum(each.state == "measured" and not each.kept for each in samples)
     said = []
     if doubtful:
-        said.append(f"{doubtful} of {len(samples)} configurations did not meet their target")
+        said.append(f"{doubtful} of {len(samples)} configurations {MISSED}")
     values = {each.value for each in samples if each.value is not None}
     if len(values) == 1 and len(samples) > 1:
         said.append("the response is the same in all configurations: no factor changes it")

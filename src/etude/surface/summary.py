@@ -79,6 +79,15 @@ def cost_summary(mapped: SurfaceResult) -> CostSummary:
 
 
 @dataclass(frozen=True)
+class Missed:
+    """A measured configuration whose target is not met."""
+
+    cell: Configuration
+    name: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Summary:
     """The findings on a surface."""
 
@@ -92,6 +101,7 @@ class Summary:
     break_evens: tuple[BreakEven, ...]
     accuracy: Accuracy | None
     spent: CostSummary
+    missed: tuple[Missed, ...] = ()
 
 
 def summarise(mapped: SurfaceResult, *, target: float | None = None, little: float = LITTLE) -> Summary:
@@ -110,6 +120,11 @@ def summarise(mapped: SurfaceResult, *, target: float | None = None, little: flo
         else tuple(each for name in rising for each in break_evens(filled, name, target, better)),
         accuracy(mapped.loo, mapped.confidence),
         cost_summary(mapped),
+        tuple(
+            Missed(cell, mapped.space.name(cell), sample.why)
+            for cell, sample in mapped.last.items()
+            if sample.state == "measured" and not sample.kept
+        ),
     )
 
 

@@ -180,6 +180,26 @@ def test_the_directory_is_read_as_any_results(tmp_path: Path) -> None:
     assert subject_of(results).tests[0].parameters == {"load": "250"}
 
 
+def test_the_response_of_a_trial_is_the_one_that_its_criterion_judges(tmp_path: Path) -> None:
+    """Requests that had no answer at the end of an overloaded trial are in both, or the two would differ."""
+    behind = Trial(500.0, 180.0, (Window(10.0, 5000, 4000, 0, 0.03, under_way=1000, waited_s=900.0),), 200.0)
+    with open_store(tmp_path, SOUGHT) as kept:
+        kept.keep(OFFER, behind)
+    ((made,),) = load_results(tmp_path).measurements.values()
+    assert made.metrics["response"][0] == pytest.approx((4000 * 0.03 + 900) / 5000)
+    assert made.metrics["response"][0] == pytest.approx(
+        made.metrics["reading"][0] * TASK.goal.criteria[0].limit
+    )
+
+
+def test_the_commands_of_a_harness_are_single_lines() -> None:
+    text = '[commands]\nstart = """\nexec server \\\n   --port 1"""\nload = "load {load}"\napart = true\n'
+    spec = replace(SOUGHT, harness=text)
+    assert spec.commands == {"start": "server --port 1", "load": "load {load}"}
+    assert (spec.apart, spec.simulated) == (True, False)
+    assert (SOUGHT.commands, SOUGHT.apart, SOUGHT.simulated) == ({}, False, True)
+
+
 def test_an_answer_stands_beside_its_trials(tmp_path: Path) -> None:
     answer = Answer(None, 400.0, math.inf, 0.95, False, "it is above", (Finding("above-highest", "5000/s"),))
     with open_store(tmp_path, SOUGHT) as kept:

@@ -47,6 +47,22 @@ def test_many_small_changes_are_not_none() -> None:
     assert (overall.levels[overall.low], overall.levels[overall.high]) == ("1", "2")
 
 
+@pytest.mark.parametrize(
+    ("response", "turn", "rises"),
+    [
+        ((100, 120, 140, 120), 2, True),
+        ((140, 100, 120, 140), 1, False),
+        ((100, 120, 130, 140), None, True),
+        ((100, 104, 120, 118), None, True),
+    ],
+)
+def test_a_response_that_turns_within_its_range_is_known(
+    response: tuple[int, ...], turn: int | None, rises: bool
+) -> None:
+    ((_, (found,)),) = effective_ranges(surface((DISKS,), lambda d: float(response[int(d) - 1])).filled)
+    assert (found.turn, found.rises) == (turn, rises)
+
+
 def test_little_is_a_choice() -> None:
     mapped = surface((NFSDS,), lambda n: 100 * n**0.01)
     ((overall, _),) = effective_ranges(mapped.filled)

@@ -22,7 +22,7 @@ from etude.present.section import Section
 from etude.present.sections.io_sweep import sweep_section
 from etude.present.sections.peak import peak_section, stored_search
 from etude.present.sections.peaks import peaks_section, searches_of
-from etude.present.sections.surface import surface_section
+from etude.present.sections.surface import map_goal, surface_section
 from etude.present.sentences.peak import of_map
 from etude.present.sentences.verdict import as_line
 from etude.results.reader import read_experiment
@@ -85,7 +85,12 @@ def _surface(path: str, number: int, several: bool) -> Section:
     heading = f"Surface of {path}" if several else "Surface"
     status, end = as_line(of_map(kept, mapped)), kept.document.get("surface") or {}
     return surface_section(
-        mapped, f"surface-{number}", heading, status=status, ended=str(end.get("why") or "")
+        mapped,
+        f"surface-{number}",
+        heading,
+        status=status,
+        ended=str(end.get("why") or ""),
+        goal=map_goal(kept),
     )
 
 

@@ -18,7 +18,7 @@ from etude.osutil.files import replace_file
 from etude.osutil.trust import write_user_file
 from etude.present.page.answers import answers_of, headline
 from etude.present.page.engine_sections import engine_sections
-from etude.present.page.gather import Gathered
+from etude.present.page.gather import SEARCHES, Gathered, kind_of
 from etude.present.page.method_notes import explanations
 from etude.present.page.rawdata import anchor, raw_data, warning_anchor
 from etude.present.page.setup import setups_table, simulation_of
@@ -119,7 +119,9 @@ def _title(found: Gathered, labels: Sequence[str]) -> str:
 
 
 def _warnings(verdict: Verdict, result: int) -> list[Warned]:
-    charts = {series.test: anchor(result, place) for place, series in enumerate(verdict.subject.tests)}
+    bare = {test.test for test in verdict.tests if not _has_chart(verdict, test)}
+    series = enumerate(verdict.subject.tests)
+    charts = {each.test: anchor(result, place) for place, each in series if each.test not in bare}
     return [
         Warned(
             warning_anchor(result, number),
@@ -144,7 +146,13 @@ def _shown(found: Gathered, warnings: Sequence[Warned]) -> list[TestSection]:
         )
         for result, verdict in enumerate(found.verdicts)
         for place, test in enumerate(verdict.tests)
+        if _has_chart(verdict, test)
     ]
+
+
+def _has_chart(verdict: Verdict, test: TestVerdict) -> bool:
+    """False for a load or a configuration that was measured once: a single dot shows nothing."""
+    return test.made > 1 or kind_of(verdict.subject) not in SEARCHES
 
 
 def _snapshots(gathered: Gathered) -> list[Snapshot]:
@@ -189,7 +197,11 @@ def _sources(gathered: Gathered) -> list[Source]:
         if line:
             shown = line if isinstance(line, str) else _shell_line(line)
             found.append(Source(f"Command line of {label}", shown))
-        texts = (experiment.get("plan") or {}).get("text")
+        plan = experiment.get("plan") or {}
+        texts = plan.get("text")
+        for kind in ("harness", "spec"):
+            if (text := str(plan.get(kind) or "")) and not simulation_of(experiment):
+                found.append(Source(f"The {kind} of {label}", text))
         if isinstance(texts, Mapping):
             found += [
                 Source(f"{name} ({label})", "\n".join(map(str, lines))) for name, lines in texts.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from etude.analysis.replays import LATE_S, MISMATCHES, UNPLAYED
-from etude.present.page.gather import Gathered
+from etude.present.page.gather import Gathered, kind_of
 from etude.present.section import Section
 from etude.units.formatting import level_text, percent, quantity
 
@@ -17,13 +17,25 @@ def explanations(found: Gathered, parts: Sequence[Section] = ()) -> Iterator[tup
         yield from _REPLAY
     if "load" in kinds:
         yield from _LOAD
+    if "peak" in kinds:
+        yield from _PEAK
+    if "surface" in kinds:
+        yield from _SURFACE
     if found.reports and not (found.verdicts or found.summaries):
         return
     level = level_text(found.verdict_options.confidence)
+    surfaces = {kind_of(verdict.subject) for verdict in found.verdicts} == {"surface"}
     yield (
-        "trial",
-        "One execution of a test, from its preparation to its end. A trial is included unless it failed, or was "
-        "declared a warm-up before anything was measured; no trial is left out for its value.",
+        (
+            "trial",
+            "A load or a command that ran once, at one configuration.",
+        )
+        if surfaces
+        else (
+            "trial",
+            "One execution of a test, from its preparation to its end. A trial is included unless it failed, or was "
+            "declared a warm-up before anything was measured; no trial is left out for its value.",
+        )
     )
     yield (
         "mean and its interval",
@@ -109,6 +121,56 @@ _REPLAY = (
         "threads.",
     ),
     ("late", "The time from when a call was due to when it began."),
+)
+_PEAK = (
+    (
+        "peak rate",
+        "The load that is most probably within the target of the true peak, by all trials of the search. "
+        "So it need not be in the middle of its interval, and may be one of its ends.",
+    ),
+    (
+        "interval of the peak rate",
+        "It holds the highest load that meets all criteria, with the requested confidence. `Within 10 %` with its own "
+        "confidence is the target: how probable it is that the rate is at most 10 % off.",
+    ),
+    (
+        "measured, of limit (reading)",
+        "The value of the criterion that is nearest to its limit, or farthest beyond it, and its share of the limit: "
+        "above 100 % the load is too high. A load is judged by the mean of its trials.",
+    ),
+    (
+        "response (of a trial)",
+        "The mean over the requests of the trial. Requests without an answer at its end count with their age, if they "
+        "are more than the mean response explains (Little's law); in results of earlier versions they do not, so that "
+        "it is below the measured value of an overloaded trial.",
+    ),
+    (
+        "ran, ended early",
+        "`4 s of 8 s`: the search ended the trial before its run length, since more of it would not have changed "
+        "what is known of the load.",
+    ),
+)
+_SURFACE = (
+    (
+        "measured, predicted",
+        "A measured configuration has its own search or series of trials; Tests has a row for each. The others are "
+        "predicted by a model of the measured ones.",
+    ),
+    (
+        "what limits",
+        "Of the factors whose next level improves the response by more than 5 %, the one with the largest gain per "
+        "doubling of the level; at its highest level the last step counts.",
+    ),
+    (
+        "estimate and interval of a peak rate",
+        "The rate that is most probably within the target of the true one. It need not be in the middle of its "
+        "interval, and may be one of its ends.",
+    ),
+    (
+        "effective range",
+        "The levels between which the response changes by 5 % or more: over all settings of the other factors, then "
+        "for each setting where it is another one.",
+    ),
 )
 _LOAD = (
     (

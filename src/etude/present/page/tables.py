@@ -8,7 +8,7 @@ from etude.analysis.comparison import Comparison
 from etude.analysis.load_subject import SummaryRow
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.analysis.verdict_options import usual_metrics
-from etude.present.page.gather import Gathered
+from etude.present.page.gather import Gathered, kind_of
 from etude.present.section import Cell, Table, number, page_table
 from etude.present.sections.stats import summary_cells
 from etude.present.sentences import comparison as text
@@ -64,7 +64,8 @@ def _called(test: TestVerdict, metric: str) -> str:
 def _headings(found: Gathered) -> tuple[str, ...]:
     level = level_text(found.verdict_options.confidence)
     ends = (f"{level} of mean", "median", f"{level} of median")
-    return ("trials", "mean", *ends, "min", "max", "deviation")
+    surfaces = {kind_of(verdict.subject) for verdict in found.verdicts} == {"surface"}
+    return ("measurements" if surfaces else "trials", "mean", *ends, "min", "max", "deviation")
 
 
 def _named(test: TestVerdict, verdict: Verdict, found: Gathered) -> str:

@@ -38,13 +38,16 @@ from etude.present.sentences.peak import (
     answer_lines,
     finding_lines,
     goal_text,
+    met_line,
     missed_line,
     neighbours,
     of_search,
     question_lines,
-    ran_text,
+    ran_of_text,
     reading_texts,
+    served_text,
 )
+from etude.present.sentences.status import UNFINISHED
 from etude.present.sentences.verdict import as_line
 from etude.units.formatting import counted, digits, duration, percent, quantity
 
@@ -72,6 +75,8 @@ class Search:
     """Peak of a simulated server; None for a real one."""
     place: str = ""
     """Results directory of the search."""
+    sought: SearchSpec | None = None
+    """Its settings with the text of the harness; None if they are not known."""
 
 
 def search_of(kept: SearchStore, answer: Answer, truth: float | None = None) -> Search:
@@ -87,6 +92,7 @@ def search_of(kept: SearchStore, answer: Answer, truth: float | None = None) -> 
         of_search(kept, answer),
         truth,
         str(kept.directory),
+        sought,
     )
 
 
@@ -105,9 +111,14 @@ def peak_section(
         return _calibration_section(search, key)
     task, trials, answer = search.task, search.trials, search.answer
     status, lines = as_line(search.status), answer_lines(task, answer, trials)
-    missed = () if answer.kept else (missed_line(task, answer),)
     where = f"{search.place}:" if several and search.place else ""
+    end = "" if answer.kept else missed_line(task, answer)
+    if answer.kept and answer.rate is not None and UNFINISHED not in search.status:
+        end = f"Ended: {met_line(task)}"
+    ends = (f"{where} {end}".strip(),) if end else ()
     asked = question_lines(task, answer, trials)
+    if search.sought is not None and not search.sought.simulated:
+        asked["where"] = (served_text(search.sought, trials),)
     blocks: list[Block] = [
         *_answer_blocks(search, lines, several=several),
         Paragraphs("Answer", tuple(lines), room="page"),
@@ -117,7 +128,7 @@ def peak_section(
     blocks.append(trials_table(task, trials, key))
     first = " ".join(filter(None, (where, status, lines[0])))
     told = {name: tuple(f"{where} {line}".strip() for line in each) for name, each in asked.items()}
-    return Section(key, heading, tuple(blocks), (first, *missed), told)
+    return Section(key, heading, tuple(blocks), (first, *ends), told)
 
 
 def calibration_of(search: Search) -> Calibration | None:
@@ -240,14 +251,14 @@ def trials_table(task: Task, trials: Sequence[Trial], key: str) -> Table:
                 number(task.load_digits(trial.load), trial.load),
                 number(measured, share),
                 number(of_limit, share),
-                number(ran_text(trial), trial.ran_s),
+                number(ran_of_text(trial), trial.ran_s),
                 number(duration(trial.cost_s), trial.cost_s),
                 trial.note,
             )
         )
     load = "clients" if task.closed else "load, /s"
     headings = ("trial", load, "measured", "of limit", "ran", "benchmarking time", "note")
-    return page_table(f"{key}-trials", "Trials of the search", headings, tuple(rows), 0)
+    return page_table(f"{key}-trials", "Trials of the search", headings, tuple(rows), 0, ("note",))
 
 
 def readings_figure(task: Task, trials: Sequence[Trial], answer: Answer) -> Figure:

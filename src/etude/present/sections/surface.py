@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from etude.figures.surface import figures_of
+from etude.peak.search_store import SearchStore
 from etude.present.section import (
     Block,
     Cell,
@@ -20,14 +21,17 @@ from etude.present.section import (
     number,
     page_table,
 )
-from etude.present.sentences.peak import of_map
+from etude.present.sentences.comparison import with_full_stop
+from etude.present.sentences.peak import goal_text, of_map
 from etude.present.sentences.status import UNFINISHED
-from etude.present.sentences.surface import optimum_lines, summary_lines
+from etude.present.sentences.surface import missed_lines, optimum_lines, summary_lines
 from etude.present.sentences.verdict import as_line
 from etude.surface.effects import Ratio
 from etude.surface.factors import Configuration, magnitude, setting_text
 from etude.surface.map_store import MapStore
+from etude.surface.peaks import SEARCH
 from etude.surface.ranges import LITTLE, NOTHING, Limit, Range
+from etude.surface.run_map import MISSED
 from etude.surface.summary import Summary, summarise
 from etude.surface.surface_result import Estimate, SurfaceResult, axis_label, estimate_text, joined, span_text
 from etude.units.formatting import counted, duration, percent
@@ -36,7 +40,7 @@ MOST_ROWS = 60
 """Most rows of a table on a screen; a page and JSON have all cells."""
 CAPTIONS = {
     "surface": "The response over the factors",
-    "map": "Contour map of the response",
+    "map": "Contour map of the response; rings: the best configuration, and those not significantly different from it",
     "effects": "Main effects: geometric means as ratios to each factor's lowest level, with intervals",
 }
 
@@ -51,27 +55,32 @@ def surface_section(
     target: float | None = None,
     little: float = LITTLE,
     drawn: bool = True,
+    goal: str = "",
 ) -> Section:
     """Section on one surface: its cells, then the summary.
 
     status: words to show first. ended: reason for the end. target: response for which the needed level of each factor
     is stated.
     little: relative change below which none is reported. drawn: with figures, which take seconds.
+    goal: criteria of a peak rate.
     """
     said = summarise(mapped, target=target, little=little)
-    drawings = figures_of(mapped) if drawn and mapped.filled.known.any() else {}
+    doubts = _doubts(mapped, said)
+    drawings = figures_of(mapped, said.optimum) if drawn and mapped.filled.known.any() else {}
     blocks: tuple[Block, ...] = (
         *_cells_blocks(mapped, said),
         *(Paragraphs(name, lines) for name, lines in summary_lines(said)),
-        *map(note, mapped.findings),
-        *([Paragraphs("Findings", mapped.findings, room="page")] if mapped.findings else ()),
+        *map(note, doubts),
+        *([Paragraphs("Findings", doubts, room="page")] if doubts else ()),
         *(Picture(_caption(name, figure.title), figure) for name, figure in drawings.items()),
         cells_table(mapped, said, f"{key}-cells"),
         effects_table(said, f"{key}-effects"),
     )
     answer = optimum_lines(said.optimum) if said.optimum else ("Nothing is known yet.",)
     end = [f"Ended: {ended}."] if ended else []
-    return Section(key, heading, blocks, (*filter(None, [status]), *answer, *end), _questions(mapped, said))
+    return Section(
+        key, heading, blocks, (*filter(None, [status]), *answer, *end), _questions(mapped, said, goal)
+    )
 
 
 def map_blocks(kept: MapStore, mapped: SurfaceResult, *, target: float | None = None) -> Iterator[Block]:
@@ -81,6 +90,15 @@ def map_blocks(kept: MapStore, mapped: SurfaceResult, *, target: float | None = 
     if (end := kept.document.get("surface")) is not None:
         yield Sentence(f"Ended: {end['why']}.", "aside")
     yield from surface_section(mapped, target=target, drawn=False).blocks
+
+
+def map_goal(kept: MapStore) -> str:
+    """Criteria of the peak rate, as those of the first search on disk; empty for another response."""
+    for sample in kept.samples():
+        place = kept.attempt_place(sample.cell, last=True) / SEARCH
+        if (place / "experiment.json").exists():
+            return goal_text(SearchStore(place).task)
+    return ""
 
 
 def map_status(kept: MapStore, mapped: SurfaceResult) -> str:
@@ -97,18 +115,26 @@ def map_status(kept: MapStore, mapped: SurfaceResult) -> str:
     return " ".join(parts)
 
 
-def _questions(mapped: SurfaceResult, said: Summary) -> dict[str, tuple[str, ...]]:
+def _questions(mapped: SurfaceResult, said: Summary, goal: str) -> dict[str, tuple[str, ...]]:
     names, told = [factor.name for factor in mapped.space.factors], dict(summary_lines(said))
     what = [f"The {mapped.response} over {joined(names)}: {counted(mapped.space.size, 'configuration')}."]
     if said.spent.predicted:
         what.append(f"{said.spent.predicted} of them are predicted by {mapped.surrogate}.")
+    if goal:
+        what.append(f"The peak rate is the highest load with {goal}.")
     return {
         "what": (" ".join(what),),
         "often": told["Cost"],
         "real": told.get("Accuracy", ()) or (f"Intervals are at {100 * mapped.confidence:g} % confidence.",),
         "large": (*told["Optimum"][:1], *told.get("Main effects", ())),
-        "against": (*told["Optimum"][1:], *(f"{line}." for line in mapped.findings)),
+        "against": (*told["Optimum"][1:], *map(with_full_stop, _doubts(mapped, said))),
     }
+
+
+def _doubts(mapped: SurfaceResult, said: Summary) -> tuple[str, ...]:
+    """Findings, with the names of the configurations that missed their targets in place of their number."""
+    missed = missed_lines(said.missed)
+    return (*missed, *(line for line in mapped.findings if not (missed and line.endswith(MISSED))))
 
 
 def _cells_blocks(mapped: SurfaceResult, said: Summary) -> Iterator[Block]:
@@ -180,10 +206,10 @@ def cells_table(mapped: SurfaceResult, said: Summary, key: str = "cells") -> Tab
     level = f"{100 * mapped.confidence:g} %"
     headings = (
         *(axis_label(factor.name, factor.unit) for factor in factors),
-        "known by", "what limits", mapped.response, f"interval, {level}", "trials", "benchmarking time",
+        mapped.response, f"interval, {level}", "known by", "what limits", "trials", "benchmarking time",
     )  # fmt: skip
     caption = f"Every configuration of the surface ({axis_label(mapped.response, mapped.unit)})"
-    return page_table(key, caption, headings, rows, len(factors) + 2)
+    return page_table(key, caption, headings, rows, len(factors), ("known by", "what limits"))
 
 
 def effects_table(said: Summary, key: str = "effects") -> Table:
@@ -209,12 +235,15 @@ def _row(mapped: SurfaceResult, cell: Configuration, limit: Limit | None) -> tup
         for factor, level in zip(mapped.space.factors, cell, strict=True)
     ]
     state = f"{each.state}: {each.why}" if each.why and each.state == "failed" else each.state
+    sample = mapped.last.get(cell)
+    if sample is not None and sample.state == "measured" and not sample.kept:
+        state += ", target not met"
     return (
         *levels,
-        state,
-        ("–" if limit is None else limit.factor or NOTHING),
         number(estimate_text(each, mapped.unit), each.value),
         number(span_text(each.low, each.high, mapped.unit), each.low if each.low > 0 else math.nan),
+        state,
+        ("–" if limit is None else limit.factor or NOTHING),
         number(str(trials), trials),
         number(duration(cost_s) if cost_s else "–", cost_s),
     )

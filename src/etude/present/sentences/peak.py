@@ -12,14 +12,17 @@ from etude.peak.search import BUDGET_SPENT, benchmarking_time_s
 from etude.peak.slo_ratio import Reading, slo_ratios
 from etude.peak.task import CALIBRATION, WORST, Answer, Criterion, Task, Trial, slo_ratio_of
 from etude.peak.window import joined_windows
+from etude.present.sentences.notes import listed_names
 from etude.present.sentences.status import FAILED_CELLS, NOT_CONVERGED, RESUMED, SIMULATED, UNFINISHED
 from etude.units.formatting import counted, duration, percent, quantity
 
 if TYPE_CHECKING:
-    from etude.peak.search_store import SearchStore
+    from etude.peak.search_store import SearchSpec, SearchStore
     from etude.surface.map_store import MapStore
     from etude.surface.surface_result import SurfaceResult
 
+MOST_HOSTS = 8
+"""Load hosts that are named."""
 NO_ANSWER = "no answer"
 """Text in place of a response time."""
 _ADVICE = {
@@ -95,7 +98,13 @@ def share_text(share: float) -> str:
 
 def ran_text(trial: Trial) -> str:
     """Duration of the load, and whether the policy ended it."""
-    return duration(trial.ran_s) + (" early" if trial.ended == "early" else "")
+    return duration(trial.ran_s) + (" early" if trial.cut_short else "")
+
+
+def ran_of_text(trial: Trial) -> str:
+    """Duration of the load, of its run length where the policy ended it: `8.0 s of 30 s`."""
+    ran = duration(trial.ran_s)
+    return f"{ran} of {duration(trial.runlength_s)}" if trial.cut_short else ran
 
 
 def goal_text(task: Task) -> str:
@@ -106,6 +115,11 @@ def goal_text(task: Task) -> str:
 def missed_line(task: Task, answer: Answer) -> str:
     """Sentence on a target that was not met, and the reason."""
     return f"The target ({target_text(task)}) is not met: {why_missed(answer)}."
+
+
+def met_line(task: Task) -> str:
+    """Clause on the end of a search that met its target."""
+    return f"the target is met ({target_text(task)})."
 
 
 def why_missed(answer: Answer) -> str:
@@ -132,7 +146,7 @@ def answer_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[st
     if not answer.kept:
         lines.append(missed_line(task, answer))
     lines += finding_lines(answer)
-    early = sum(trial.ended == "early" for trial in trials)
+    early = sum(trial.cut_short for trial in trials)
     offered = sum(min(trial.ran_s, trial.cost_s) for trial in trials)
     spent_s = benchmarking_time_s(trials)
     share = f", load was offered in {percent(offered / spent_s)} of it" if spent_s > 0 else ""
@@ -148,7 +162,8 @@ def question_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> dict[
     first, *_ = lines = answer_lines(task, answer, trials)
     bounds, reached = _where(task, answer), answer.kept and answer.rate is not None
     certain = [f"The peak rate lies {bounds}." if bounds else "No trial bounds the peak rate."]
-    certain.append(f"The target is met: {_kept(task, answer)}." if reached else missed_line(task, answer))
+    told = f"The target ({target_text(task)}) is met: {_kept(task, answer)}."
+    certain.append(told if reached else missed_line(task, answer))
     return {
         "what": (f"The highest load with {goal_text(task)} was searched for.",),
         "often": (f"{counted(len({trial.load for trial in trials}), 'load')}: {lines[-1]}",),
@@ -156,6 +171,25 @@ def question_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> dict[
         "large": (first, *_around(task, answer, trials)),
         "against": tuple(f"{line}." for line in finding_lines(answer)),
     }
+
+
+def served_text(sought: SearchSpec, trials: Sequence[Trial]) -> str:
+    """The server and the load generator of a search that was no simulation, and on which machines they ran."""
+    commands, factors = sought.commands, ", ".join(f"{name}={text}" for name, text in sought.factors.items())
+    name = f"Harness {sought.name}{f' ({factors})' if factors else ''}"
+    if not commands:
+        return f"{name}, in Python: its text is under How each number was made."
+    hosts = list(dict.fromkeys(part.host for trial in trials for part in trial.generators))
+    server = f"the server was started by `{commands['start']}`" if commands.get("start") else ""
+    server = server or "the search started no server: one was running, at the address in the load command"
+    load = f"the load was offered by `{commands.get('load', '')}`"
+    if hosts:
+        where = f"on {'host' if len(hosts) == 1 else 'hosts'} {listed_names(hosts, MOST_HOSTS)}"
+    elif commands.get("start") and not sought.apart:
+        where = "on the same machine, so that server and load generator share its CPUs"
+    else:
+        where = "on this machine" + (", the server on another node" if sought.apart else "")
+    return f"{name}: {server}; {load} {where}."
 
 
 def finding_lines(answer: Answer) -> list[str]:
@@ -233,13 +267,15 @@ def _around(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[str]:
         f"{_in_unit(task, each, trials)} at {task.load_text(each.load)} ({counted(len(each.values), 'trial')})"
         for each in found
     ]
-    what = str(task.goal.criteria[0]).partition(" ≤")[0] if len(task.goal.criteria) == 1 else "the reading"
+    what = (
+        str(task.goal.criteria[0]).partition(" ≤")[0] if len(task.goal.criteria) == 1 else "response / limit"
+    )
     return [f"Next to it {what} was {' and '.join(told)}."]
 
 
 def _in_unit(task: Task, at: Reading, trials: Sequence[Trial]) -> str:
     if len(task.goal.criteria) > 1:
-        return f"{share_text(at.mean)} of its limit"
+        return share_text(at.mean)
     (criterion,) = task.goal.criteria
     if criterion.of != "errors" and _unanswered([t for t in trials if t.of_server and t.load == at.load]):
         return f"unknown ({NO_ANSWER})"

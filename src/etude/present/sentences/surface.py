@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from etude.surface.effects import Interaction, MainEffect
 from etude.surface.ranges import NOTHING, BreakEven, Crossover, Limit, Range
-from etude.surface.summary import Accuracy, CostSummary, Optimum, Summary
+from etude.surface.summary import Accuracy, CostSummary, Missed, Optimum, Summary
 from etude.surface.surface_result import joined, span_text, value_text
 from etude.units.formatting import counted, digits, duration, percent
 
 MOST_INTERACTIONS, MOST_CROSSOVERS, MOST_SETTINGS = 3, 6, 6
+MOST_MISSED = 3
 MOST_NAMED = 4
 """Maximum number of cells that are named as equal to the best."""
 
@@ -25,7 +26,11 @@ def summary_lines(said: Summary) -> list[tuple[str, tuple[str, ...]]]:
             ("What limits", limits),
             ("Cost", (cost_text(said.spent),)),
         ]
-    ranges = tuple(range_text(line) for overall, each in said.ranges for line in _told(overall, each))
+    ranges = tuple(
+        range_text(line, several=len(each) > 1)
+        for overall, each in said.ranges
+        for line in _told(overall, each)
+    )
     parts = [
         ("Optimum", optimum_lines(said.optimum)),
         ("What limits", (limits_text(said.limits),)),
@@ -53,10 +58,8 @@ def optimum_lines(found: Optimum) -> tuple[str, ...]:
     value, span = value_text(best.value, found.unit), span_text(best.low, best.high, found.unit)
     lines = [f"Best {found.response}: {value} ({span}) at {found.name}{kind}."]
     if names:
-        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
         lines.append(
-            f"{counted(len(names), 'other configuration')} not significantly different from it: "
-            f"{joined([*names[:MOST_NAMED], *more])}."
+            f"{counted(len(names), 'other configuration')} not significantly different from it: {_some(names)}."
         )
     if found.edges:
         edges = joined(found.edges)
@@ -97,14 +100,18 @@ def limit_text(found: Limit) -> str:
     return f"{found.name}: {found.factor} (+{percent(found.gain)}{how}, elasticity {digits(found.elasticity, 2)}{sure})"
 
 
-def range_text(found: Range) -> str:
+def range_text(found: Range, *, several: bool = False) -> str:
     """`nfsds (disks=1): works from 1 to 16; beyond, it changes less than 5 % (the intervals allow 9 %)`."""
-    where = f" ({found.setting})" if found.setting else ""
+    every = "over all settings of the others" if several else ""
+    where = f" ({found.setting or every})" if found.setting or every else ""
     if found.none:
         return f"{found.factor}{where}: changes the response by less than {percent(found.little)}"
     told = f"{found.factor}{where}: works from {found.levels[found.low]} to {found.levels[found.high]}"
     if found.open:
         told += ", the highest level tested"
+    if found.turn is not None:
+        ends = ("highest", "falls") if found.rises else ("lowest", "rises")
+        told += f": the response is {ends[0]} at {found.levels[found.turn]}, and {ends[1]} from there on"
     if found.shown < found.high:
         told += (
             f" (significant up to {found.levels[found.shown]})"
@@ -168,9 +175,24 @@ def limits_text(found: tuple[Limit, ...]) -> str:
         return "The limiting factor is unknown."
     (first, count), *rest = named
     told = [f"{first} limits {count} of {len(found)} configurations", *(f"{name} {n}" for name, n in rest)]
-    doubtful = sum(each.factor is not None and not each.sure for each in found)
-    more = f"; in {doubtful} of these the gain is not significant" if doubtful else ""
+    doubtful = [each.name for each in found if each.factor is not None and not each.sure]
+    more = f"; the gain is not significant at {_some(doubtful)}" if doubtful else ""
     return f"{joined(told)}{more}."
+
+
+def missed_lines(missed: Sequence[Missed]) -> tuple[str, ...]:
+    """Line on the measured configurations that did not meet their target, each with its reason; none without any."""
+    if not missed:
+        return ()
+    told = "; ".join(f"{each.name} ({each.why})" if each.why else each.name for each in missed[:MOST_MISSED])
+    more = f"; and {len(missed) - MOST_MISSED} more" if len(missed) > MOST_MISSED else ""
+    which = counted(len(missed), "measured configuration")
+    return (f"not converged: {which} did not meet the target: {told}{more}.",)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+    return joined([*names[:MOST_NAMED], *more])
 
 
 def break_even_lines(found: Sequence[BreakEven], most: int = 4) -> tuple[str, ...]:

@@ -71,6 +71,7 @@ function course(test, metric) {
   const scale = scaleOf(test, metric);
   const points = pointsOf(test, metric);
   const figure = emptyFigure(HEIGHT, "trial", `${metric} ${scale.unit && `(${scale.unit})`}`.trim());
+  figure.below[0].ticker = new Bokeh.BasicTicker({ min_interval: 1, num_minor_ticks: 0 });
   const y = (point) => point.value / scale.divisor;
   if (metric === test.result.primary && test.interval) {
     const [low, high] = test.interval.map((end) => end / scale.divisor);
