@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""comment.py FILE: puts the text of FILE on the pull or merge request as one comment, which later runs replace.
+"""comment.py FILE [NAME]: puts the text of FILE on the pull or merge request as one comment, which later runs of the same
+NAME (default: bench) replace.
 
 GitHub: GITHUB_API_URL, GITHUB_REPOSITORY, BENCH_PULL_REQUEST (its number), GITHUB_TOKEN (with pull-requests: write).
 GitLab: CI_API_V4_URL, CI_PROJECT_ID, CI_MERGE_REQUEST_IID and BENCH_TOKEN, of a project, with the scope api.
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-MARK = "<!-- comment of etude bench -->"
+MARK = "<!-- comment of etude {} -->"
 PAGE = 100
 LONGEST = 65_000
 """Characters: GitHub takes 65,536."""
@@ -48,7 +49,7 @@ def pages(url: str, headers: dict[str, str]) -> Iterator[dict[str, Any]]:
         number += 1
 
 
-def on_github(text: str) -> None:
+def on_github(text: str, mark: str) -> None:
     """Only a bot's comment is replaced: anybody may write the mark."""
     headers = {
         "Authorization": f"Bearer {os.environ['GITHUB_TOKEN']}",
@@ -57,13 +58,13 @@ def on_github(text: str) -> None:
     issues = f"{os.environ['GITHUB_API_URL']}/repos/{os.environ['GITHUB_REPOSITORY']}/issues"
     comments = f"{issues}/{os.environ['BENCH_PULL_REQUEST']}/comments"
     for each in pages(comments, headers):
-        if MARK in each["body"] and each["user"]["type"] == "Bot":
+        if mark in each["body"] and each["user"]["type"] == "Bot":
             call("PATCH", f"{issues}/comments/{each['id']}", headers, {"body": text})
             return
     call("POST", comments, headers, {"body": text})
 
 
-def on_gitlab(text: str) -> None:
+def on_gitlab(text: str, mark: str) -> None:
     """Only the token's own comment is replaced."""
     headers = {"PRIVATE-TOKEN": os.environ["BENCH_TOKEN"]}
     api = os.environ["CI_API_V4_URL"]
@@ -72,21 +73,22 @@ def on_gitlab(text: str) -> None:
     )
     mine = call("GET", f"{api}/user", headers)["id"]
     for each in pages(f"{request}/notes", headers):
-        if MARK in each["body"] and each["author"]["id"] == mine:
+        if mark in each["body"] and each["author"]["id"] == mine:
             call("PUT", f"{request}/notes/{each['id']}", headers, {"body": text})
             return
     call("POST", f"{request}/notes", headers, {"body": text})
 
 
 def main() -> int:
-    if len(sys.argv) != 2:
-        print("usage: comment.py FILE", file=sys.stderr)
+    if len(sys.argv) not in (2, 3):
+        print("usage: comment.py FILE [NAME]", file=sys.stderr)
         return 2
+    mark = MARK.format(sys.argv[2] if len(sys.argv) == 3 else "bench")
     try:
-        text = f"{MARK}\n{Path(sys.argv[1]).read_text(encoding='utf-8')}"
+        text = f"{mark}\n{Path(sys.argv[1]).read_text(encoding='utf-8')}"
         if len(text) > LONGEST:
             text = text[: text.rindex("\n", 0, LONGEST)] + "\n\nThe rest is in the job's files."
-        (on_github if "GITHUB_REPOSITORY" in os.environ else on_gitlab)(text)
+        (on_github if "GITHUB_REPOSITORY" in os.environ else on_gitlab)(text, mark)
     except KeyError as missing:
         print(f"comment.py: {missing.args[0]} is not set", file=sys.stderr)
         return 2

@@ -85,9 +85,18 @@ def test_a_comment_is_found_on_any_page_and_one_of_a_person_is_left_alone(api: A
     assert [each for each in api.comments if each["body"] != f"{mark} mine"] == [api.comments[140]]
 
 
-def comment(file: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def test_comments_of_other_names_are_left_alone(api: Api, tmp_path: Path) -> None:
+    file = tmp_path / "comment.md"
+    file.write_text("verdicts")
+    words = {"CI_API_V4_URL": api.url, "CI_PROJECT_ID": "1", "CI_MERGE_REQUEST_IID": "2", "BENCH_TOKEN": "t"}
+    for name in ("bench", "claims", "claims", "bench"):
+        assert comment(file, words, name).returncode == 0
+    assert len(api.comments) == 2
+
+
+def comment(file: Path, environment: dict[str, str], *name: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, CI / "comment.py", file],
+        [sys.executable, CI / "comment.py", file, *name],
         env=environment,
         capture_output=True,
         text=True,
