@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""comment.py FILE [NAME]: puts the text of FILE on the pull or merge request as one comment, which later runs of the same
-NAME (default: bench) replace.
+"""comment.py FILE [NAME]: puts the text of FILE on the pull or merge request as one comment.
+
+Later runs of the same NAME (default: bench) replace it.
 
 GitHub: GITHUB_API_URL, GITHUB_REPOSITORY, BENCH_PULL_REQUEST (its number), GITHUB_TOKEN (with pull-requests: write).
 GitLab: CI_API_V4_URL, CI_PROJECT_ID, CI_MERGE_REQUEST_IID and BENCH_TOKEN, of a project, with the scope api.
