@@ -220,7 +220,15 @@ def test_results_on_disk_have_a_verdict_and_frames(tmp_path: Path) -> None:
     (row,) = verdict.ratios_frame().rows(named=True)
     assert row["base"] == "a x"
     assert row["low"] < row["ratio"] < row["high"]
+    alone = replace(verdict, comparisons=(), tests=())
+    assert alone.ratios_frame().schema == verdict.ratios_frame().schema
     frame = verdict.to_frame()
+    assert set(alone.to_frame().schema.items()) <= set(frame.schema.items())
+    stopped = replace(
+        verdict,
+        tests=[replace(t, metrics=[replace(m, summary=None) for m in t.metrics]) for t in verdict.tests],
+    )
+    assert set(stopped.to_frame().schema.items()) == set(frame.schema.items())
     assert set(frame["test"]) == {"a x", "b y"}
     assert {"metric", "unit", "count", "mean", "low", "high"} <= set(frame.columns)
     assert verdict.results.names() == ("a x", "b y")

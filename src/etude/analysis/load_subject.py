@@ -53,6 +53,13 @@ def read_subject(
     return _of_experiment(found, place) if is_ours(place) and place.is_dir() else found
 
 
+def relabelled(found: Subject | Summaries, label: str) -> Subject | Summaries:
+    """The same under the name of the bundle that holds it."""
+    if isinstance(found, Summaries) or found.label == label:
+        return found
+    return replace(found, label=label, file=label)
+
+
 def read_ours(place: Path) -> Subject:
     """Tests of a results directory, or of a file in Auto-pilot's format. Raises InputError: it cannot be read."""
     if place.suffix == ".res" and not place.is_dir():

@@ -27,7 +27,7 @@ class Fault:
     """The reason why a replay is not faithful."""
 
     kind: str
-    """`no-call`, `no-schedule`, `late`, `results`, `uncounted`, `bytes`, `transfers` or `time`."""
+    """`no-call`, `no-lateness`, `late`, `results`, `uncounted`, `bytes`, `transfers` or `time`."""
     value: float = 0.0
     bound: float = 0.0
     """Seconds of `late`, else shares."""
@@ -52,13 +52,21 @@ class TimePair:
         return fmean(self.replayed_s) / self.original_s
 
 
+def has_schedule(report: ReplayReport) -> bool:
+    """False for timing none: how late its calls were cannot be judged, so neither whether it is faithful."""
+    return report.timing != "none"
+
+
 def fault_of(report: ReplayReport) -> Fault | None:
-    """The first reason why a replay is not faithful, by the rules of `etude replay`; None where it is."""
+    """The first reason why a replay is not faithful, by the rules of `etude replay`; None where it is.
+
+    Without a schedule: the first other reason.
+    """
     if report.calls == 0:
         return Fault("no-call")
-    if report.lateness_s is None:
-        return Fault("no-schedule")
-    if report.lateness_s.p99 > LATE_S:
+    if report.lateness_s is None and has_schedule(report):
+        return Fault("no-lateness")
+    if report.lateness_s is not None and report.lateness_s.p99 > LATE_S:
         return Fault("late", report.lateness_s.p99, LATE_S)
     if (share := report.mismatches / report.calls) > MISMATCHES:
         return Fault("results", share, MISMATCHES)

@@ -100,7 +100,9 @@ class PeakRate(Result):
             | load_members(trial)
             for trial in self.search.trials
         ]
-        return frame_of(rows, ("limited",))
+        return frame_of(
+            rows, {"load": float, "runlength_s": float, "ended": str, "limited": str, "cost_s": float}
+        )
 
     def __repr__(self) -> str:
         answer, task = self.search.answer, self.search.task
@@ -216,7 +218,13 @@ class SurfaceMap(Result):
             {**cell["factors"], **{name: cell[name] for name in names}}
             for cell in surface_document(self.result)["cells"]
         ]
-        return frame_of(rows)
+        schema = {
+            "state": str,
+            **dict.fromkeys(("value", "low", "high"), float),
+            "trials": int,
+            "cost_s": float,
+        }
+        return frame_of(rows, schema)
 
     def __repr__(self) -> str:
         known = sum(math.isfinite(each.value or math.nan) for each in self.estimates())

@@ -51,7 +51,7 @@ class ClaimVerdicts(Result):
             }
             for r in self.results
         ]
-        return frame_of(rows)
+        return frame_of(rows, {"id": str, "status": str, "p": float, "trials": int, "text": str})
 
     def __repr__(self) -> str:
         told = ", ".join(f"{r.claim.id} {r.status}" for r in self.results)

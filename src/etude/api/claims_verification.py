@@ -60,7 +60,9 @@ class Verification(Result):
 
     def to_frame(self) -> polars.DataFrame:
         """One row per bound: `id`, `bound`, `theirs`, `ours`, `change`, `low`, `high`, and both verdicts."""
-        return frame_of([_row(v, number) for v in self.claims for number in range(len(v.bounds))])
+        rows = [_row(v, number) for v in self.claims for number in range(len(v.bounds))]
+        texts = dict.fromkeys(("id", "bound", "status_theirs", "status_ours"), str)
+        return frame_of(rows, {**texts, **dict.fromkeys(("theirs", "ours", "change", "low", "high"), float)})
 
 
 def _row(found: Verified, number: int) -> dict[str, Any]:

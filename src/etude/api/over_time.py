@@ -55,7 +55,10 @@ class StoredComparison(Result, Sequence[Compared]):
             {name: value for name, value in comparison_document(each).items() if not isinstance(value, list)}
             for each in self.found
         ]
-        return frame_of(rows, ("refused",))
+        names = dict.fromkeys(("test", "metric", "unit"), str)
+        return frame_of(
+            rows, {**names, **dict.fromkeys(("ratio", "low", "high", "p"), float), "refused": str}
+        )
 
     def __repr__(self) -> str:
         return f"<StoredComparison of {self.other} with {self.base}: {len(self)} ratios>"
@@ -126,7 +129,8 @@ class History(Result, Sequence[Course]):
                         "step": place in steps,
                     }
                 )
-        return frame_of(rows, ("commit",))
+        names = dict.fromkeys(("test", "metric", "unit", "machine", "commit", "day"), str)
+        return frame_of(rows, {**names, "level": float, "step": bool})
 
     def __repr__(self) -> str:
         steps = sum(len(course.changes) for course in self.courses)

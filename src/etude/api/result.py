@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -33,16 +33,32 @@ if TYPE_CHECKING:
     import polars
 
 PathText = str | os.PathLike[str]
+METRICS = {
+    **dict.fromkeys(("test", "metric", "unit"), str),
+    "count": int,
+    **dict.fromkeys(("mean", "low", "high", "median", "median_low", "median_high"), float),
+    **dict.fromkeys(("minimum", "maximum", "deviation"), float),
+}
+RATIOS = {
+    "base": str,
+    "other": str,
+    **dict.fromkeys(("ratio", "low", "high", "p"), float),
+    "pairs": int,
+}
+"""Columns of tables that exist without rows, too."""
 
 
-def frame_of(rows: Sequence[Mapping[str, Any]], texts: Collection[str] = ()) -> polars.DataFrame:
-    """A table of rows. A column without any value holds texts if it is one of `texts`, else numbers."""
+def frame_of(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, type]) -> polars.DataFrame:
+    """A table of rows, with every column of the schema. One without any value has its type there, else numbers."""
     import polars
 
+    if not rows:
+        return polars.DataFrame(schema=schema)
     found = polars.DataFrame(rows, infer_schema_length=None)
+    missing = [polars.lit(None).alias(name) for name in schema if name not in found.columns]
+    found = found.with_columns(missing)
     empty = [name for name, kind in found.schema.items() if kind == polars.Null]
-    kinds = {name: polars.String if name in texts else polars.Float64 for name in empty}
-    return found.cast(kinds)  # type: ignore[arg-type]
+    return found.cast({name: schema.get(name, float) for name in empty})
 
 
 class Result:
@@ -128,7 +144,7 @@ class ShownVerdict(Verdict):
             for test in self.tests
             for m in test.metrics
         ]
-        return frame_of(rows)
+        return frame_of(rows, METRICS)
 
     def ratios_frame(self) -> polars.DataFrame:
         """One row per comparison: `base`, `other`, `ratio` (other/base), `low`, `high`, `p`, `pairs`."""
@@ -144,7 +160,7 @@ class ShownVerdict(Verdict):
             }
             for c in self.comparisons
         ]
-        return frame_of(rows)
+        return frame_of(rows, RATIOS)
 
     def plot(self, kind: str | None = None) -> Plot:
         """A figure of one of `etude.figures.KINDS`; None: the usual one. Raises UsageError for another kind."""

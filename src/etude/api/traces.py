@@ -70,11 +70,19 @@ class Recording(Result):
         return f"<Recording {self.path}: {self.profile.trace.events} calls in {self.profile.run_s:.3f} s>"
 
 
+CALLS = {
+    "call": str,
+    **dict.fromkeys(("count", "bytes", "errors"), int),
+    **dict.fromkeys(("time_s", "median_s", "p99_s", "longest_s"), float),
+}
+"""Columns of a table of calls."""
+
+
 def _frame(profile: Profile, member: str) -> polars.DataFrame:
     found = document(profile)[member]
     rows = [{"call": name, **row} for name, row in found.items()] if isinstance(found, dict) else found
     plain = [{k: v for k, v in row.items() if not isinstance(v, dict | list)} for row in rows]
-    return frame_of(plain)
+    return frame_of(plain, CALLS if member == "calls" else {})
 
 
 @public
@@ -143,7 +151,8 @@ class Replay(Result):
             [
                 {"what": n, "original": float(original[n]), "replay": float(self.measurements[n])}
                 for n in names
-            ]
+            ],
+            {"what": str, "original": float, "replay": float},
         )
 
     def __repr__(self) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from etude.cli import parser as kinds
@@ -222,3 +223,12 @@ def picture_size(text: str) -> tuple[float, float]:
             f"{text!r}: expected width and height in inches, 1 to 40, such as 3.3x2.4"
         )
     return size
+
+
+def check_named_once(paths: Sequence[str]) -> None:
+    """Raises UsageError for a file that is named twice."""
+    seen: set[str] = set()
+    for path in paths:
+        if (real := os.path.realpath(path)) in seen:
+            raise UsageError(f"{path}: is named twice; name each result once")
+        seen.add(real)

@@ -240,9 +240,16 @@ def y_axis(text: str, unit: Unit, wish: PlotOptions) -> Axis:
 
 
 def threshold_lines(thresholds: Sequence[Threshold], unit: Unit, axis: Literal["x", "y"]) -> tuple[Line, ...]:
-    """Lines at these values. Raises UsageError for one of another unit."""
+    """Lines at these values. Raises UsageError for one of another unit, or without the axis's."""
     found = []
     for each in thresholds:
+        if each.unit is None and each.value and unit.base != "1":
+            shown = unit.name or unit.base
+            base = f" or {each.value:g} {unit.base}" if shown != unit.base else ""
+            raise UsageError(
+                f"threshold {each.label}: has no unit, but the {axis} axis is in {shown}: write "
+                f"{each.value:g} {shown}{base}"
+            )
         if each.unit is not None and each.unit != unit.base:
             axis_is = "has no unit" if unit.base == "1" else f"is in {unit.base}"
             raise UsageError(f"threshold {each.label}: is in {each.unit}, but the {axis} axis {axis_is}")

@@ -53,6 +53,9 @@ def make(kind: str, samples: Sequence[Sample], wish: PlotOptions) -> Figure:
         raise UsageError(
             f"--mark {mark}: --kind {kind} has no values of x to mark, as {', '.join(MARKED)} have; see --threshold"
         )
+    for option, (given, kinds) in _limited(wish).items():
+        if given and kind not in kinds:
+            raise UsageError(f"{option}: is for --kind {', '.join(kinds)}, not {kind}")
     wish = _scaled(kind, samples, wish)
     if kind == "before-after":
         from etude.figures.sources import by_file
@@ -61,6 +64,17 @@ def make(kind: str, samples: Sequence[Sample], wish: PlotOptions) -> Figure:
     if kind in _DIRECT:
         return _DIRECT[kind](samples, wish)
     return distribution(samples, wish, kind)
+
+
+def _limited(wish: PlotOptions) -> dict[str, tuple[bool, tuple[str, ...]]]:
+    """Options that some kinds have no use for: whether each is given, and the kinds that have."""
+    return {
+        "--first": (bool(wish.first), ("pvalues",)),
+        "--welch": (not wish.pooled, ("pvalues",)),
+        "--reference": (wish.reference is not None, ("ratio", "pvalues")),
+        "--bars": (wish.bars is not None, ("bars", "before-after", *MARKED)),
+        "--x": (wish.parameter is not None, MARKED),
+    }
 
 
 def usual_kind(samples: Sequence[Sample], wish: PlotOptions) -> str:

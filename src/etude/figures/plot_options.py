@@ -25,7 +25,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class PlotOptions:
-    """Options of all kinds of figures; what a kind has no use for is left alone."""
+    """Options of all kinds of figures; `make` refuses those of content that a kind has no use for."""
 
     metrics: tuple[str, ...] = ()
     """Empty: the primary one."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from etude.analysis.comparisons import shell_cost
-from etude.analysis.load_subject import Summaries, SummaryRow, read_subject
+from etude.analysis.load_subject import Summaries, SummaryRow, read_subject, relabelled
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import metric_summary
 from etude.analysis.verdict_options import VerdictOptions
@@ -88,13 +88,17 @@ def trial_values(series: Series, metric: str) -> Floats:
         return 100.0 * (user + system) / elapsed
 
 
-def read_samples(paths: Sequence[str], wish: PlotOptions) -> list[Sample]:
+def read_samples(
+    paths: Sequence[str], wish: PlotOptions, labels: Mapping[str, str] | None = None
+) -> list[Sample]:
     """The tests of all files, in order. Two of one name get their file's name in front.
+
+    labels: names of paths, where they are not themselves.
 
     Raises:
         InputError: a file cannot be read, or holds no test.
     """
-    found = [sample for path in paths for sample in _read(path, wish)]
+    found = [sample for path in paths for sample in _read(path, (labels or {}).get(path, path), wish)]
     names = Counter(sample.name for sample in found)
     files = _short_names(dict.fromkeys(sample.file for sample in found))
     return [
@@ -103,12 +107,12 @@ def read_samples(paths: Sequence[str], wish: PlotOptions) -> list[Sample]:
     ]
 
 
-def _read(path: str, wish: PlotOptions) -> list[Sample]:
-    found = read_subject(path, confidence=wish.confidence)
+def _read(path: str, label: str, wish: PlotOptions) -> list[Sample]:
+    found = relabelled(read_subject(path, confidence=wish.confidence), label)
     if isinstance(found, Summaries):
-        samples = _of_summaries(path, found)
-        return _or_refuse(path, samples)
-    return samples_of(found, path)
+        samples = _of_summaries(label, found)
+        return _or_refuse(label, samples)
+    return samples_of(found, label)
 
 
 def samples_of(subject: Subject, path: str) -> list[Sample]:

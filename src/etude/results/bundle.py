@@ -14,7 +14,7 @@ import sys
 import tarfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -236,6 +236,23 @@ def open_bundle(path: Path) -> Iterator[tuple[Path, ...]]:
     with _ending_by_sigterm(), scratch_directory() as root:
         _insist(path, verify(path, root))
         yield _results(path, root)
+
+
+@contextmanager
+def bundles_opened(paths: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Labels by path of the results, those of bundles unpacked for the time of the block.
+
+    Raises: same as `open_bundle`.
+    """
+    with ExitStack() as stack:
+        labels: dict[str, str] = {}
+        for path in paths:
+            if not is_bundle(Path(path)):
+                labels[path] = path
+                continue
+            found = stack.enter_context(open_bundle(Path(path)))
+            labels |= {str(each): f"{path}: {each.name}" if len(found) > 1 else path for each in found}
+        yield labels
 
 
 @contextmanager

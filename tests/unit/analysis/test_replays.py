@@ -9,6 +9,7 @@ import pytest
 
 from etude.analysis.loads import kind_figures, load_figures, window_figures
 from etude.analysis.replays import UNCOUNTED, dropped_transfers, fault_of, faults_of, time_pairs
+from etude.present.sentences.replay import verdict_line
 from etude.results.engine_reports import Lateness, LoadReport, ReplayReport, Unplayed, read_report
 from golden.corpus import lay_out
 
@@ -31,7 +32,9 @@ def load(tmp_path: Path, name: str) -> LoadReport:
     [
         ({}, None),
         ({"calls": 0}, "no-call"),
-        ({"lateness_s": None}, "no-schedule"),
+        ({"lateness_s": None}, "no-lateness"),
+        ({"lateness_s": None, "timing": "none"}, None),
+        ({"lateness_s": None, "timing": "none", "calls": 1000, "mismatches": 2}, "results"),
         ({"lateness_s": Lateness(0.0, 0.001, 5.0)}, None),
         ({"lateness_s": Lateness(0.0, 0.0011, 5.0)}, "late"),
         ({"calls": 1000, "mismatches": 1}, None),
@@ -53,6 +56,22 @@ def test_a_replay_is_faithful_within_the_bounds(
 def test_each_trial_that_is_not_faithful_is_named(faithful: ReplayReport) -> None:
     late = replace(faithful, lateness_s=Lateness(0.0, 0.5, 0.5))
     assert {trial: fault.kind for trial, fault in faults_of({1: faithful, 4: late}).items()} == {4: "late"}
+
+
+def test_a_replay_without_a_schedule_is_not_judged(faithful: ReplayReport) -> None:
+    unscheduled = replace(faithful, timing="none", lateness_s=None)
+    other = replace(unscheduled, calls=10, mismatches=1)
+    found = [
+        verdict_line(each)
+        for each in ({1: unscheduled}, {1: other}, {1: other, 2: unscheduled}, {1: faithful})
+    ]
+    assert [line.partition(":")[0].split()[:2] == ["Not", "judged"] for line in found] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+    assert len(set(found)) == 4
 
 
 def test_times_are_compared_with_the_mean_of_the_replays(faithful: ReplayReport) -> None:

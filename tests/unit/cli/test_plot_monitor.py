@@ -48,12 +48,13 @@ def test_of_two_sittings_two_are_written(etude: Etude, capsys: pytest.CaptureFix
         (("--monitor", "r", "r"), 2, "--monitor draws one"),
         (("--monitor", "--kind", "bars", "r"), 2, "--monitor draws one"),
         (("--monitor", "--trial", "77", "r"), 2, "--trial 77: test 'a'"),
+        (("--monitor", "--test", "zz", "r"), 2, "--test zz: "),
         (("--trial", "7", "r"), 2, "is for --monitor"),
         (("--monitor", "--trial", "x", "r"), 2, "--trial: 'x': "),
         (("--monitor", "none"), 3, "none"),
         (("--monitor", "it.res"), 2, "it.res: --monitor"),
     ],
-    ids=["two", "kind", "no trial", "alone", "no number", "nothing", "a file"],
+    ids=["two", "kind", "no trial", "no test", "alone", "no number", "nothing", "a file"],
 )
 def test_what_it_refuses(
     words: tuple[str, ...],

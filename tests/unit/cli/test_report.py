@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import tarfile
 from pathlib import Path
 
 import pytest
 
 from etude.cli.main import main
+from etude.results.bundle import open_bundle, verify
+from golden.corpus import lay_out
 from support import pages
 
 
@@ -77,3 +80,47 @@ def test_what_is_no_result_is_one_line(tmp_path: Path, capsys: pytest.CaptureFix
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 4
     assert all(line.startswith("etude: ") for line in lines)
+
+
+def test_a_bundle_is_read_and_its_page_goes_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = lay_out("bundles/two.tar.gz", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(bundle)]) == 0
+    page = (bundle.parent / "report.html").read_text()
+    with open_bundle(bundle) as found:
+        assert all(f"{bundle}: {each.name}" in page for each in found)
+        assert str(found[0].parent) not in page
+    assert sorted(os.listdir(bundle.parent)) == ["report.html", bundle.name]
+    assert main(["plot", str(bundle), "-o", "it.svg"]) == 0
+    assert b"<svg" in Path("it.svg").read_bytes()
+
+
+def test_a_page_does_not_go_into_an_unpacked_bundle(tmp_path: Path) -> None:
+    packed = lay_out("bundles/two.tar.gz", tmp_path)
+    with tarfile.open(packed) as tar:
+        tar.extractall(tmp_path, filter="data")
+        (name,) = {each.split("/")[0] for each in tar.getnames()}
+    assert main(["report", str(tmp_path / name)]) == 0
+    assert (tmp_path / "report.html").exists()
+    assert verify(tmp_path / name) == []
+
+
+@pytest.mark.parametrize("words", [("--metric", "user"), ("--reference", "x"), ("--same-within", "2%")])
+def test_options_of_trials_are_refused_where_there_are_none(
+    words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(lay_out("replays/faithful.json", tmp_path)), *words]) == 2
+    assert capsys.readouterr().err.split(": ")[1] == words[0]
+
+
+def test_what_is_named_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = pages.plain(tmp_path / "r")
+    load = lay_out("load/directory.jsonl", tmp_path)
+    assert main(["report", str(directory), f"{directory}/"]) == 2
+    assert main(["report", str(load), str(load)]) == 2
+    assert main(["plot", "--kind", "before-after", str(directory), str(directory)]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[1] for line in lines] == [f"{directory}/", str(load), str(directory)]
+    assert not (directory / "report.html").exists()

@@ -152,7 +152,7 @@ def test_a_level_that_is_not_crossed_is_named_with_the_reason(tmp_path: Path, go
 
 
 def test_a_mark_beyond_the_points_is_named_and_not_drawn(golden: Golden) -> None:
-    marks = tuple(map(threshold, ("4KiB=page", "32MiB=L3", "4=tiny")))
+    marks = tuple(map(threshold, ("4KiB=page", "32MiB=L3", "4B=tiny")))
     for kind, file in (("lines", "buffers.csv"), ("ratio", "buffers.csv")):
         figure = drawn(kind, file, log="x", marks=marks)
         upright = [line for line in figure.panels[0].layers if isinstance(line, Line) and line.axis == "x"]

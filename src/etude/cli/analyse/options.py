@@ -174,7 +174,8 @@ def report_options(parser: argparse.ArgumentParser) -> None:
     add_output(
         add,
         "FILE",
-        "output file; - is standard output (default: HTML to report.html in the first results directory, or here; "
+        "output file; - is standard output (default: HTML to report.html in the first results directory, "
+        "beside a bundle, or here; "
         "the others to standard output)",
     )
     add(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -12,6 +13,8 @@ from etude.analysis.load_subject import read_subject
 from etude.analysis.subject import Subject
 from etude.analysis.verdict_options import VerdictOptions
 from etude.cli.analyse.options import REPORT_FORMATS
+from etude.cli.shared_options import check_named_once
+from etude.errors import UsageError
 from etude.escaping import write_document
 from etude.experiment.session import holds_results
 from etude.iolab.lab import RECORD, SWEEPS
@@ -25,12 +28,13 @@ from etude.present.sections.peaks import peaks_section, searches_of
 from etude.present.sections.surface import map_goal, surface_section
 from etude.present.sentences.peak import of_map
 from etude.present.sentences.verdict import as_line
+from etude.results.bundle import bundles_opened, is_bundle
 from etude.results.reader import read_experiment
 from etude.surface.map_store import MapStore, surface_result_of
 
 
-def parts_of(paths: Sequence[str]) -> tuple[Section, ...]:
-    """The parts of pages of those results that have one, in their order.
+def parts_of(paths: Sequence[str], labels: Mapping[str, str] | None = None) -> tuple[Section, ...]:
+    """The parts of pages of those results that have one, in their order; labels: as of `gather`.
 
     Raises:
         InputError: one of them cannot be read.
@@ -39,7 +43,11 @@ def parts_of(paths: Sequence[str]) -> tuple[Section, ...]:
     found = (
         (path, number, MAKERS.get(kind)) for number, (path, kind) in enumerate(zip(paths, kinds, strict=True))
     )
-    each = tuple(maker(path, number, len(paths) > 1) for path, number, maker in found if maker is not None)
+    each = tuple(
+        maker(path, number, (labels or {}).get(path, path) if len(paths) > 1 else "")
+        for path, number, maker in found
+        if maker is not None
+    )
     peaks = [path for path, kind in zip(paths, kinds, strict=True) if kind == "peak"]
     return (peaks_section(searches_of(peaks)), *each) if len(peaks) > 1 else each
 
@@ -56,11 +64,11 @@ def _kind(path: str) -> str:
     return over_of([entry.get("parameters") or {} for entry in tests]) or ""
 
 
-def _sweep(heading: str, path: str, number: int, several: bool) -> Section:
+def _sweep(heading: str, path: str, number: int, name: str) -> Section:
     found = read_subject(path)
     assert isinstance(found, Subject)
-    named = f"{heading}: {path}" if several else heading
-    return sweep_section(found, f"sweep-{number}", named, several=several)
+    named = f"{heading}: {name}" if name else heading
+    return sweep_section(found, f"sweep-{number}", named, several=bool(name))
 
 
 def sweeps_of_labs(paths: Sequence[str]) -> list[str]:
@@ -73,16 +81,16 @@ def sweeps_of_labs(paths: Sequence[str]) -> list[str]:
     return found
 
 
-def _peak(path: str, number: int, several: bool) -> Section:
-    heading = f"Peak rate of {path}" if several else "Peak rate"
-    return peak_section(stored_search(path), f"peak-{number}", heading, several=several)
+def _peak(path: str, number: int, name: str) -> Section:
+    heading = f"Peak rate of {name}" if name else "Peak rate"
+    return peak_section(stored_search(path), f"peak-{number}", heading, several=bool(name))
 
 
-def _surface(path: str, number: int, several: bool) -> Section:
+def _surface(path: str, number: int, name: str) -> Section:
     kept = MapStore(path)
     kept.check_whole("configurations")
     mapped = surface_result_of(kept)
-    heading = f"Surface of {path}" if several else "Surface"
+    heading = f"Surface of {name}" if name else "Surface"
     status, end = as_line(of_map(kept, mapped)), kept.document.get("surface") or {}
     return surface_section(
         mapped,
@@ -94,13 +102,13 @@ def _surface(path: str, number: int, several: bool) -> Section:
     )
 
 
-MAKERS: Mapping[str, Callable[[str, int, bool], Section]] = {
+MAKERS: Mapping[str, Callable[[str, int, str], Section]] = {
     "peak": _peak,
     "surface": _surface,
     "buffer": partial(_sweep, "Throughput over buffer sizes"),
     "total": partial(_sweep, "Time over file sizes"),
 }
-"""Maker of a section by the kind of a plan, from path, number, and True if there are several."""
+"""Maker of a section by the kind of a plan, from path, number, and name; without a name it is the only one."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -112,9 +120,20 @@ def run(options: argparse.Namespace) -> int:
         same_within=options.same_within,
         full=True,
     )
-    paths = sweeps_of_labs(options.files)
-    found = gather(paths, verdict_options, options.metric, options.between_sessions)
-    document = rendered(content_of(found, options.title, parts=parts_of(paths)), form)
+    check_named_once(options.files)
+    with bundles_opened(options.files) as labels:
+        paths = sweeps_of_labs(list(labels))
+        found = gather(paths, verdict_options, options.metric, options.between_sessions, labels)
+        given = {
+            "--metric": options.metric,
+            "--reference": options.reference,
+            "--same-within": options.same_within,
+        }
+        if not found.verdicts and (unused := [name for name, value in given.items() if value is not None]):
+            raise UsageError(
+                f"{unused[0]}: {options.files[0]}: has no trials of tests that it could apply to"
+            )
+        document = rendered(content_of(found, options.title, parts=parts_of(paths, labels)), form)
     target = options.output or ("-" if form != "html" else str(_beside(options.files[0])))
     if target == "-":
         write_document(sys.stdout, document)
@@ -134,4 +153,6 @@ def _by_name(output: str | None) -> str | None:
 
 def _beside(path: str) -> Path:
     place = Path(path)
+    if is_bundle(place):  # never into an unpacked one, whose checksums name every file
+        return Path(os.path.relpath(place.resolve().parent)) / "report.html"
     return (place if place.is_dir() else Path()) / "report.html"

@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from etude.analysis.interference import load_monitors
-from etude.analysis.load_subject import read_subject
+from etude.analysis.load_subject import read_subject, relabelled
 from etude.analysis.subject import Subject, was_simulated
 from etude.analysis.verdict import verdict
+from etude.cli.shared_options import check_named_once
 from etude.errors import InputError, UsageError
 from etude.figures.data import Figure
 from etude.figures.monitor import WIDTH_IN, height_of, monitor_figure
@@ -25,6 +26,7 @@ from etude.figures.style import COLUMN_IN, Style
 from etude.figures.surface import figures_of
 from etude.peak.task import CALIBRATION
 from etude.present.sections.peak import readings_figure, stored_search
+from etude.results.bundle import bundles_opened
 from etude.results.monitor import Monitor
 from etude.results.reader import read_experiment
 from etude.surface.map_store import MapStore, surface_result_of
@@ -34,26 +36,32 @@ def run(options: argparse.Namespace) -> int:
     """Draw, write, and say what was drawn; returns the exit code."""
     if options.output is not None:
         check_format(options.output)
-    if options.monitor:
-        return plot_monitor(options)
-    if options.trial is not None:
-        raise UsageError("--trial is for --monitor")
+    with bundles_opened(_paths(options.files)) as labels:
+        if options.monitor:
+            return plot_monitor(options, labels)
+        if options.trial is not None:
+            raise UsageError("--trial is for --monitor")
+        check_named_once(options.files)
+        return _plot(options, labels)
+
+
+def _plot(options: argparse.Namespace, labels: Mapping[str, str]) -> int:
     wish = _wish(options)
-    if (own := _own_figure(options)) is not None:
+    if (own := _own_figure(options, list(labels))) is not None:
         _write(own.kind, own, options.output or f"{own.kind}.pdf", (COLUMN_IN, None), options)
         return 0
-    samples = _chosen(read_samples(_paths(options.files), wish), options.test)
+    samples = _chosen(read_samples(list(labels), wish, labels), options.test)
     kind = options.kind or usual_kind(samples, wish)
     figure = make(kind, samples, wish)
     _write(kind, figure, options.output or f"{kind}.pdf", (COLUMN_IN, None), options)
     return 0
 
 
-def _own_figure(options: argparse.Namespace) -> Figure | None:
+def _own_figure(options: argparse.Namespace, paths: Sequence[str]) -> Figure | None:
     """The figure of a single search or map, of which no other is asked for; None of other results."""
-    if len(options.files) != 1 or options.kind or options.metric or options.x or options.test:
+    if len(paths) != 1 or options.kind or options.metric or options.x or options.test:
         return None
-    path = Path(options.files[0])
+    path = Path(paths[0])
     if not (path / "experiment.json").is_file():
         return None
     experiment = read_experiment(path)
@@ -131,12 +139,15 @@ def _thresholds(texts: Sequence[str]) -> tuple[Threshold, ...]:
     return tuple(threshold(text) for text in texts)
 
 
-def plot_monitor(options: argparse.Namespace) -> int:
+def plot_monitor(options: argparse.Namespace, labels: Mapping[str, str]) -> int:
     """Draw, write, and say what was drawn; returns the exit code."""
-    subject = _subject(options)
+    subject = _subject(options, labels)
     monitors = load_monitors(subject.directory, subject.experiment)
     if not monitors:
         raise InputError(f"{subject.label}: nothing was monitored: there is no reading beside its trials")
+    for name in options.test:
+        if name not in (known := [series.test for series in subject.tests]):
+            raise UsageError(f"--test {name}: no such test; there are {', '.join(known[:10])}")
     close, sittings = _close(options, subject, monitors)
     judged = verdict(subject).every
     for sitting in sittings:
@@ -148,14 +159,13 @@ def plot_monitor(options: argparse.Namespace) -> int:
     return 0
 
 
-def _subject(options: argparse.Namespace) -> Subject:
-    if len(options.files) != 1 or options.kind is not None:
+def _subject(options: argparse.Namespace, labels: Mapping[str, str]) -> Subject:
+    if len(options.files) != 1 or len(labels) != 1 or options.kind is not None:
         raise UsageError("--monitor draws one results directory: name one, and leave out --kind")
-    found = read_subject(options.files[0])
+    ((path, label),) = labels.items()
+    found = relabelled(read_subject(path), label)
     if not isinstance(found, Subject) or found.directory is None or not found.directory.is_dir():
-        raise UsageError(
-            f"{options.files[0]}: --monitor draws a results directory of etude bench or etude run"
-        )
+        raise UsageError(f"{label}: --monitor draws a results directory of etude bench or etude run")
     return found
 
 

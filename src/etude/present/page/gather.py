@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.analysis.cross_session import CrossSession, compare_with_first
-from etude.analysis.load_subject import Summaries, read_subject
+from etude.analysis.load_subject import Summaries, read_subject, relabelled
 from etude.analysis.snapshot_differences import Difference, compare, compare_states, state_of
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict, verdict
@@ -53,10 +53,12 @@ def gather(
     verdict_options: VerdictOptions | None = None,
     metric: str | None = None,
     between_sessions: float | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> Gathered:
     """Read and judge results.
 
     metric: judged instead of the primary one. between_sessions: how far sessions lie apart, a share, if it is known.
+    labels: names of paths, where they are not themselves.
 
     Raises:
         InputError: a path cannot be read; UsageError: no such metric or test.
@@ -70,6 +72,8 @@ def gather(
             reports.append((path, read_report(Path(path))))
             continue
         found = read_subject(path, confidence=verdict_options.confidence)
+        if labels and path in labels:
+            found = relabelled(found, labels[path])
         (summaries if isinstance(found, Summaries) else subjects).append(found)  # type: ignore[arg-type]
     mask = mask_of_all((each.label, each.experiment or {}) for each in subjects)
     verdicts = [_judge(subject, metric, verdict_options) for subject in subjects]
@@ -160,8 +164,8 @@ def _commands(subject: Subject, mask: Mask) -> list[tuple[tuple[str, str], str]]
 
 def _first_command(subject: Subject, test: str) -> Sequence[str]:
     for entry in (subject.experiment or {}).get("tests") or ():
-        if entry.get("name") == test and entry.get("directory"):
-            first = first_measurement(Path(subject.label) / entry["directory"] / "results.jsonl")
+        if entry.get("name") == test and entry.get("directory") and subject.directory is not None:
+            first = first_measurement(subject.directory / entry["directory"] / "results.jsonl")
             return first.command if first else ()
     return ()
 

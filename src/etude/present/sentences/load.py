@@ -81,7 +81,10 @@ def limit_line(found: LoadFigures) -> str:
         return "The limit is not known: the output ends before its summary."
     if found.limit == "clients":
         return "The clients were the limit, as in each closed loop: each waits for its answer before it sends again."
-    return "No limit was reached: each request was sent when it was due."
+    if found.lateness_p99_s is None:
+        return "No limit was reached."
+    late = quantity(found.lateness_p99_s, "s")
+    return f"No limit was reached: 99 % of requests were sent within {late} of their due time."
 
 
 def reasons_text(found: LoadFigures) -> str:

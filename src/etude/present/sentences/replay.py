@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from statistics import fmean
 
-from etude.analysis.replays import Fault, TimePair, dropped_transfers, faults_of, time_pairs
+from etude.analysis.replays import Fault, TimePair, dropped_transfers, faults_of, has_schedule, time_pairs
 from etude.present.sentences.phrases import named
 from etude.results.engine_reports import DroppedCalls, ReplayReport
 from etude.units.formatting import counted, percent, quantity
@@ -23,18 +23,37 @@ def verdict_line(reports: Mapping[int, ReplayReport]) -> str:
     """The verdict on all replays, with the reason, in one sentence."""
     faults, count = faults_of(reports), len(reports)
     of = f" in each of {counted(count, 'trial')}" if count > 1 else ""
+    unjudged = [trial for trial, each in reports.items() if not has_schedule(each)]
+    if unjudged:
+        if len(unjudged) < count:
+            of = f" in {_some(unjudged, count)}"
+        return f"Not judged{of}: timing none has no schedule; {_otherwise(faults, count)}."
     if not faults:
         late = quantity(max(r.lateness_s.p99 for r in reports.values() if r.lateness_s), "s")
         most = " in every trial" if count > 1 else ""
         return (
             f"Faithful{of}: the same calls with the same results, 99 % of them less than {late} late{most}."
         )
-    first = next(iter(faults.values()))
     if count > 1 and len(faults) < count:
-        of = f" in {len(faults)} of {counted(count, 'trial')} ({named(list(faults))})"
+        of = f" in {_some(faults, count)}"
+    return f"Not faithful{of}: {_reasons(faults)}."
+
+
+def _otherwise(faults: Mapping[int, Fault], count: int) -> str:
+    """The rest of the comparison, where the schedule is missing."""
+    if not faults:
+        return "the same calls had the same results"
+    return _reasons(faults) + (f" (in {_some(faults, count)})" if len(faults) < count else "")
+
+
+def _some(trials: Collection[int], count: int) -> str:
+    return f"{len(trials)} of {counted(count, 'trial')} ({named(list(trials))})"
+
+
+def _reasons(faults: Mapping[int, Fault]) -> str:
+    first = next(iter(faults.values()))
     others = {fault.kind for fault in faults.values()} - {first.kind}
-    more = "; others for other reasons" if others else ""
-    return f"Not faithful{of}: {fault_text(first)}{more}."
+    return fault_text(first) + ("; others for other reasons" if others else "")
 
 
 def fault_text(fault: Fault) -> str:
@@ -42,7 +61,7 @@ def fault_text(fault: Fault) -> str:
     share, bound = percent(fault.value), percent(fault.bound)
     return {
         "no-call": "it played no call",
-        "no-schedule": "it had no schedule (timing none)",
+        "no-lateness": "how late its calls were is unknown",
         "late": f"1 % of calls were more than {quantity(fault.value, 's')} late, and the bound is "
         f"{quantity(fault.bound, 's')}",
         "results": f"{share} of calls had another result, and the bound is {bound}",
