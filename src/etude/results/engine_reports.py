@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +23,11 @@ MOST_BYTES = 64 << 20
 ENDINGS = ("log", "stdout")
 """Endings of the logs of outputs, of a script and of `etude bench`."""
 REPLAY_MEMBERS = ('"timing"', '"calls"', '"skipped"', '"mismatches"', '"run_s"')
+MOST_NESTED = 100
+"""Objects within each other in one that spans lines."""
 _OBJECT = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
+_TOKEN = re.compile(r'^[ \t]*+\{|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|[{}"]', re.MULTILINE)
+"""A brace, at the beginning of a line or not, a whole text, or the quotation mark of one that does not end."""
 
 
 @dataclass(frozen=True)
@@ -190,8 +195,8 @@ class TestReports:
 
     test: str
     reports: Mapping[int, Report]
-    unread: int = 0
-    """Outputs beyond `MOST_BYTES`."""
+    missing: int = 0
+    """Trials without a whole report within the first `MOST_BYTES` of their outputs."""
 
 
 def is_report(path: Path) -> bool:
@@ -212,8 +217,7 @@ def read_report(path: Path) -> Report:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise InputError(f"{path}: is larger than {MOST_BYTES >> 20} MiB: report on a shorter run")
-        with open_regular(path) as file:
-            text = file.read(MOST_BYTES).decode("utf-8", "replace")
+        text = _text(path, MOST_BYTES)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     found = reports_in(text, str(path))
@@ -238,27 +242,35 @@ def reports_of_tests(directory: Path, trials: Mapping[str, Sequence[int]]) -> li
 
 
 def _of_logs(logs: Path, test: str, trials: Sequence[int]) -> TestReports:
-    """The reports of the first workers of these trials; all of the kind of the first trial's."""
+    """The reports of the first workers of these trials; all of the kind of the first report."""
     found: dict[int, Report] = {}
-    kind, left = None, MOST_BYTES
-    for place, trial in enumerate(trials):
+    kind: type[Report] | None = None
+    left = MOST_BYTES
+    for trial in trials:
         path = next((p for end in ENDINGS if (p := logs / f"{trial:04d}-0.{end}").is_file()), None)
-        kind = kind if kind or path is None else _kind(_head(path))
-        if kind is None:
-            break
-        left -= 0 if path is None else path.stat().st_size
+        if path is None:
+            continue
+        try:
+            of_this = kind or _kind(_head(path))
+            left -= path.stat().st_size if of_this else HEAD_BYTES
+            text = _text(path, MOST_BYTES) if of_this and left >= 0 else ""
+        except OSError:
+            continue
         if left < 0:
-            return TestReports(test, found, len(trials) - place)
-        text = "" if path is None else path.read_text("utf-8", "replace")
-        of_kind = [each for each in reports_in(text, str(path)) if type(each) is kind]
+            break
+        of_kind = [each for each in reports_in(text, str(path)) if type(each) is of_this]
         if of_kind:
-            found[trial] = of_kind[-1]
-    return TestReports(test, found)
+            found[trial], kind = of_kind[-1], of_this
+    return TestReports(test, found, len(trials) - len(found))
 
 
 def _head(path: Path) -> str:
+    return _text(path, HEAD_BYTES)
+
+
+def _text(path: Path, most: int) -> str:
     with open_regular(path) as file:
-        return file.read(HEAD_BYTES).decode("utf-8", "replace")
+        return file.read(most).decode("utf-8", "replace")
 
 
 def _kind(head: str) -> type[Report] | None:
@@ -273,15 +285,44 @@ def _kind(head: str) -> type[Report] | None:
 
 
 def json_objects(text: str) -> Iterator[Any]:
-    """The outermost JSON objects that start at the beginning of a line."""
+    """The outermost JSON objects that start at the beginning of a line, in a time linear in the text."""
     decoder, end = json.JSONDecoder(), 0
+    ends, known = dict[int, int](), 0
     while match := _OBJECT.search(text, end):
-        end = match.end() + 1
+        begin, end = match.end(), match.end() + 1
+        newline = text.find("\n", begin)
+        line = text[begin : newline if newline >= 0 else len(text)]
         try:
-            document, end = decoder.raw_decode(text, match.end())
+            document, length = decoder.raw_decode(line)
         except (ValueError, RecursionError):
-            continue
+            if begin >= known:
+                ends, known = _closing_braces(text, begin)
+            if begin not in ends:
+                continue
+            try:
+                document, length = decoder.raw_decode(text[begin : ends[begin]])
+            except (ValueError, RecursionError):
+                continue
+        end = begin + length
         yield document
+
+
+def _closing_braces(text: str, begin: int) -> tuple[dict[int, int], int]:
+    """Ends of the objects that start a line, by their begins, and the place up to which all are known: the end of the
+    first one, or of what may belong to it. One without an end, or with more than `MOST_NESTED` in it, is left out."""
+    ends, opened = dict[int, int](), deque[int](maxlen=MOST_NESTED)
+    for token in _TOKEN.finditer(text, begin):
+        place, last = token.end() - 1, token[0][-1]
+        if token[0] == '"':
+            return ends, place
+        if last == "{":
+            opened.append(place if place == begin or token.start() < place or text[place - 1] == "\n" else -1)
+        elif last == "}":
+            if (start := opened.pop()) >= 0:
+                ends[start] = place + 1
+            if not opened:
+                return ends, place + 1
+    return ends, len(text)
 
 
 def reports_in(text: str, where: str) -> list[Report]:
