@@ -14,7 +14,7 @@ from etude import codec
 from etude.errors import InputError
 from etude.results.reader import read_experiment
 from etude.results.regular import open_regular
-from etude.results.windows import parse_window
+from etude.results.windows import checked_window
 
 HEAD_BYTES = 64 << 10
 """Bytes of an output by which a report is recognised."""
@@ -35,20 +35,20 @@ class Original:
     """Times of the recorded program, s, as far as they are known; lower bounds where it was not `timed`."""
 
     timed: bool
-    run_s: codec.From0 | None = None
-    read_s: codec.From0 | None = None
-    write_s: codec.From0 | None = None
-    requests_s: codec.From0 | None = None
-    calls_s: codec.From0 | None = None
+    run_s: codec.Amount | None = None
+    read_s: codec.Amount | None = None
+    write_s: codec.Amount | None = None
+    requests_s: codec.Amount | None = None
+    calls_s: codec.Amount | None = None
 
 
 @dataclass(frozen=True)
 class Lateness:
     """Delay of the calls' starts after their scheduled times, s."""
 
-    median: codec.From0
-    p99: codec.From0
-    max: codec.From0
+    median: codec.Amount
+    p99: codec.Amount
+    max: codec.Amount
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class DroppedCalls:
     why: str
     calls: codec.Count
     bytes: codec.Count
-    time_s: codec.From0
+    time_s: codec.Amount
     requests: codec.Count = 0
     """Transfers of unknown size."""
     moves: bool = False
@@ -70,11 +70,11 @@ class DroppedCalls:
 class Unplayed:
     """I/O of the program that the replay left out."""
 
-    bytes_share: codec.From0
-    time_share: codec.From0 | None = None
+    bytes_share: codec.Amount
+    time_share: codec.Amount | None = None
     """Share of its time in reads and writes; None if unknown."""
     requests: codec.Count = 0
-    requests_share: codec.From0 = 0.0
+    requests_share: codec.Amount = 0.0
     dropped: tuple[DroppedCalls, ...] = ()
 
 
@@ -86,8 +86,8 @@ class OtherResult:
     step: codec.Count
     line: str
     call: str
-    expected: int
-    got: int
+    expected: codec.Integer
+    got: codec.Integer
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,9 @@ class CallTimes:
     errors: codec.Count
     mismatches: codec.Count
     bytes: codec.Count
-    time_s: codec.From0
-    median_s: codec.From0
-    p99_s: codec.From0
+    time_s: codec.Amount
+    median_s: codec.Amount
+    p99_s: codec.Amount
 
 
 @dataclass(frozen=True)
@@ -108,22 +108,22 @@ class ReplayReport:
     """One replay (docs/howto/replay.md)."""
 
     timing: str
-    speed: codec.Above0
+    speed: codec.Positive
     threads: codec.Count
     calls: codec.Count
     skipped: codec.Count
     mismatches: codec.Count
-    run_s: codec.From0
-    read_s: codec.From0
-    write_s: codec.From0
-    calls_s: codec.From0
+    run_s: codec.Amount
+    read_s: codec.Amount
+    write_s: codec.Amount
+    calls_s: codec.Amount
     original: Original
     unplayed: Unplayed
-    requests_s: codec.From0 = 0.0
+    requests_s: codec.Amount = 0.0
     other_results: tuple[OtherResult, ...] = ()
     changed_before: bool = False
     waits: codec.Count = 0
-    waited_s: codec.From0 = 0.0
+    waited_s: codec.Amount = 0.0
     lateness_s: Lateness | None = None
     """None: there was no schedule."""
     realtime: bool = False
@@ -136,40 +136,51 @@ class ReplayReport:
 
 
 @dataclass(frozen=True)
+class LoadedRoll:
+    """Roll that is the workload."""
+
+    multiple: codec.Amount | None = None
+    """Offered rate in recorded rates."""
+    not_played: codec.Count = 0
+    """Calls that could not be made."""
+
+
+@dataclass(frozen=True)
 class LoadSummary:
     """Last line of a load's output (docs/howto/load.md)."""
 
     ended: str
     target: str
     arrivals: str
-    duration_s: codec.From0
+    duration_s: codec.Amount
     offered: codec.Count
     started: codec.Count
     completed: codec.Count
     failed: codec.Count
     abandoned: codec.Count
-    busy: codec.From0
+    busy: codec.Amount
     generator_limited: bool
     workload: str | None = None
     file_set: str | None = None
-    asked_rate: codec.From0 | None = None
+    asked_rate: codec.Amount | None = None
     """Requests per second; None in a closed loop."""
     asked_clients: codec.Count | None = None
-    think_s: codec.From0 | None = None
-    failures: dict[str, Any] = field(default_factory=dict)
-    roll: dict[str, Any] | None = None
+    think_s: codec.Amount | None = None
+    failures: dict[str, codec.Count | dict[str, codec.Count] | None] = field(default_factory=dict)
+    """Failed requests by reason; `errors`: by error code."""
+    roll: LoadedRoll | None = None
 
 
 @dataclass(frozen=True)
 class ResponseTimes:
     """Response times of all answers of a load, s; None where there are too few."""
 
-    mean_s: codec.From0 | None = None
-    p50_s: codec.From0 | None = None
-    p90_s: codec.From0 | None = None
-    p99_s: codec.From0 | None = None
-    p99_9_s: codec.From0 | None = None
-    max_s: codec.From0 | None = None
+    mean_s: codec.Amount | None = None
+    p50_s: codec.Amount | None = None
+    p90_s: codec.Amount | None = None
+    p99_s: codec.Amount | None = None
+    p99_9_s: codec.Amount | None = None
+    max_s: codec.Amount | None = None
 
 
 @dataclass(frozen=True)
@@ -181,7 +192,7 @@ class LoadReport:
     summary: LoadSummary | None
     """None: the output ends before it."""
     response: ResponseTimes = field(default_factory=ResponseTimes)
-    lateness_p99_s: float | None = None
+    lateness_p99_s: codec.Amount | None = None
     drained: Mapping[str, Any] | None = None
     """Window of the answers after the last window."""
 
@@ -345,19 +356,26 @@ def reports_in(text: str, where: str) -> list[Report]:
     return found
 
 
-def _window(told: Mapping[str, Any], number: int, where: str) -> Mapping[str, Any]:
+def _window(told: Any, number: int, where: str) -> Mapping[str, Any]:
     try:
-        return parse_window(json.dumps(told).encode())
+        window = checked_window(told)
+        if "completed" not in window:
+            raise ValueError("completed: is missing")
     except ValueError as error:
         raise InputError(f"{where}: window {number}: {error}") from None
+    return window
+
+
+@dataclass(frozen=True)
+class _LastLine:
+    summary: LoadSummary
+    response: ResponseTimes | None = None
+    lateness_p99_s: codec.Amount | None = None
 
 
 def _load(windows: Sequence[Mapping[str, Any]], told: Mapping[str, Any], where: str) -> LoadReport:
-    late = told.get("lateness_p99_s")
+    last = codec.decoded(_LastLine, told, where)
+    drained = _window(told["drained"], len(windows) + 1, where) if told.get("drained") else None
     return LoadReport(
-        tuple(windows),
-        codec.decoded(LoadSummary, told["summary"], where, "summary"),
-        codec.decoded(ResponseTimes, told.get("response") or {}, where, "response"),
-        float(late) if isinstance(late, int | float) else None,
-        _window(told["drained"], len(windows) + 1, where) if told.get("drained") else None,
+        tuple(windows), last.summary, last.response or ResponseTimes(), last.lateness_p99_s, drained
     )
