@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     Share: TypeAlias = float
     Chance: TypeAlias = float
     Percent: TypeAlias = float
-    # From 0, and from 1.
+    Amount: TypeAlias = float
+    # From 0, and from 1; of 64 bits, as the third.
     Count: TypeAlias = int
     Whole: TypeAlias = int
+    Integer: TypeAlias = int
     # Without NUL: an argument, a name of a file, a value of an environment. At least one of these.
     Word: TypeAlias = str
     Words: TypeAlias = list[str]
@@ -42,14 +44,15 @@ else:
         """The types above, for msgspec."""
         if name in _NUMBERS:
             return _NUMBERS[name]
-        if name not in ("Count", "Whole", "Word", "Words"):
+        if name not in ("Count", "Whole", "Integer", "Word", "Words"):
             raise AttributeError(f"module {__name__} has no attribute {name!r}")
         from msgspec import Meta
 
         word = Annotated[str, Meta(pattern=r"^[^\x00]*$")]
         return {
-            "Count": Annotated[int, Meta(ge=0)],
-            "Whole": Annotated[int, Meta(ge=1)],
+            "Count": Annotated[int, Meta(ge=0, le=_MOST)],
+            "Whole": Annotated[int, Meta(ge=1, le=_MOST)],
+            "Integer": Annotated[int, Meta(ge=-_MOST - 1, le=_MOST)],
             "Word": word,
             "Words": Annotated[list[word], Meta(min_length=1)],
         }[name]
@@ -76,8 +79,10 @@ _NUMBERS = {
         ("Share", "a number above 0, at most 1", lambda value: 0 < value <= 1),
         ("Chance", "a number from 0 to 1", lambda value: 0 <= value <= 1),
         ("Percent", "a number above 0, at most 100", lambda value: 0 < value <= 100),
+        ("Amount", "a number from 0 to 1e12", lambda value: 0 <= value <= 1e12),
     )
 }
+_MOST = 2**63 - 1
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 _WORDS = {
     "int": "a whole number",
@@ -218,7 +223,9 @@ def _explained(said: str, told: Any, at: str) -> tuple[str, str]:
     if expected := re.fullmatch(r"Expected `([a-z |]+)`(.*?)(?:, got .*)?", text):
         kinds = " or ".join(_WORDS.get(kind, kind) for kind in expected[1].split(" | "))
         kinds += (
-            " without NUL" if expected[2].startswith(" matching") else expected[2].replace(" >= ", " from ")
+            " without NUL"
+            if expected[2].startswith(" matching")
+            else expected[2].replace(" >= ", " from ").replace(" <= ", " up to ")
         )
         text = f"expected {kinds}, found {short(_at(told, path))}"
     elif text.startswith("Invalid enum value"):

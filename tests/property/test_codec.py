@@ -79,10 +79,10 @@ records = st.builds(
     program=st.lists(words, min_size=1, max_size=3),
     entry=st.none() | words,
     boot_id=words,
-    boots=st.integers(0),
+    boots=st.integers(0, 2**63 - 1),
     progress=words,
     seen=st.lists(words, max_size=3),
-    most_boots=st.integers(1),
+    most_boots=st.integers(1, 2**63 - 1),
 )
 ends = st.builds(
     JobEnd,

@@ -97,9 +97,10 @@ def load_figures(runs: Sequence[LoadReport]) -> LoadFigures:
     stuck = max(joined_windows([_window(each) for each in run.windows]).stuck for run in runs)
     errors: dict[str, int] = {}
     for summary in summaries:
-        flat = {name: n for name, n in summary.failures.items() if name not in ("errors", "status")}
-        for name, count in (*flat.items(), *(summary.failures.get("errors") or {}).items()):
-            errors[name] = errors.get(name, 0) + int(count)
+        for name, found in summary.failures.items():
+            counts = found if isinstance(found, Mapping) else {name: found or 0}
+            for reason, count in counts.items() if name != "status" else ():
+                errors[reason] = errors.get(reason, 0) + count
     alone = runs[0].response if len(runs) == 1 and responses is None else ResponseTimes()
     stated = (alone.p50_s, alone.p90_s, alone.p99_s, alone.p99_9_s)
     lateness = [run.lateness_p99_s for run in runs if run.lateness_p99_s is not None]
@@ -180,7 +181,7 @@ def _parts(run: LoadReport) -> tuple[Mapping[str, Any], ...]:
 
 
 def _mean_s(parts: Sequence[Mapping[str, Any]]) -> float | None:
-    timed = [(part["mean_s"], part["completed"]) for part in parts if part.get("mean_s") is not None]
+    timed = [(part["mean_s"], part.get("completed", 0)) for part in parts if part.get("mean_s") is not None]
     weight = sum(count for _, count in timed)
     return sum(mean * count for mean, count in timed) / weight if weight else None
 

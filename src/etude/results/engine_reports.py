@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from etude import codec
 from etude.errors import InputError
 from etude.results.reader import read_experiment
 from etude.results.regular import open_regular
-from etude.results.windows import parse_window
+from etude.results.windows import checked_window
 
 HEAD_BYTES = 64 << 10
 """Bytes of an output by which a report is recognised."""
@@ -22,7 +23,11 @@ MOST_BYTES = 64 << 20
 ENDINGS = ("log", "stdout")
 """Endings of the logs of outputs, of a script and of `etude bench`."""
 REPLAY_MEMBERS = ('"timing"', '"calls"', '"skipped"', '"mismatches"', '"run_s"')
+MOST_NESTED = 100
+"""Objects within each other in one that spans lines."""
 _OBJECT = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
+_TOKEN = re.compile(r'^[ \t]*+\{|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|[{}"]', re.MULTILINE)
+"""A brace, at the beginning of a line or not, a whole text, or the quotation mark of one that does not end."""
 
 
 @dataclass(frozen=True)
@@ -30,20 +35,20 @@ class Original:
     """Times of the recorded program, s, as far as they are known; lower bounds where it was not `timed`."""
 
     timed: bool
-    run_s: codec.From0 | None = None
-    read_s: codec.From0 | None = None
-    write_s: codec.From0 | None = None
-    requests_s: codec.From0 | None = None
-    calls_s: codec.From0 | None = None
+    run_s: codec.Amount | None = None
+    read_s: codec.Amount | None = None
+    write_s: codec.Amount | None = None
+    requests_s: codec.Amount | None = None
+    calls_s: codec.Amount | None = None
 
 
 @dataclass(frozen=True)
 class Lateness:
     """Delay of the calls' starts after their scheduled times, s."""
 
-    median: codec.From0
-    p99: codec.From0
-    max: codec.From0
+    median: codec.Amount
+    p99: codec.Amount
+    max: codec.Amount
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class DroppedCalls:
     why: str
     calls: codec.Count
     bytes: codec.Count
-    time_s: codec.From0
+    time_s: codec.Amount
     requests: codec.Count = 0
     """Transfers of unknown size."""
     moves: bool = False
@@ -65,11 +70,11 @@ class DroppedCalls:
 class Unplayed:
     """I/O of the program that the replay left out."""
 
-    bytes_share: codec.From0
-    time_share: codec.From0 | None = None
+    bytes_share: codec.Amount
+    time_share: codec.Amount | None = None
     """Share of its time in reads and writes; None if unknown."""
     requests: codec.Count = 0
-    requests_share: codec.From0 = 0.0
+    requests_share: codec.Amount = 0.0
     dropped: tuple[DroppedCalls, ...] = ()
 
 
@@ -81,8 +86,8 @@ class OtherResult:
     step: codec.Count
     line: str
     call: str
-    expected: int
-    got: int
+    expected: codec.Integer
+    got: codec.Integer
 
 
 @dataclass(frozen=True)
@@ -93,9 +98,9 @@ class CallTimes:
     errors: codec.Count
     mismatches: codec.Count
     bytes: codec.Count
-    time_s: codec.From0
-    median_s: codec.From0
-    p99_s: codec.From0
+    time_s: codec.Amount
+    median_s: codec.Amount
+    p99_s: codec.Amount
 
 
 @dataclass(frozen=True)
@@ -103,22 +108,22 @@ class ReplayReport:
     """One replay (docs/howto/replay.md)."""
 
     timing: str
-    speed: codec.Above0
+    speed: codec.Positive
     threads: codec.Count
     calls: codec.Count
     skipped: codec.Count
     mismatches: codec.Count
-    run_s: codec.From0
-    read_s: codec.From0
-    write_s: codec.From0
-    calls_s: codec.From0
+    run_s: codec.Amount
+    read_s: codec.Amount
+    write_s: codec.Amount
+    calls_s: codec.Amount
     original: Original
     unplayed: Unplayed
-    requests_s: codec.From0 = 0.0
+    requests_s: codec.Amount = 0.0
     other_results: tuple[OtherResult, ...] = ()
     changed_before: bool = False
     waits: codec.Count = 0
-    waited_s: codec.From0 = 0.0
+    waited_s: codec.Amount = 0.0
     lateness_s: Lateness | None = None
     """None: there was no schedule."""
     realtime: bool = False
@@ -131,40 +136,51 @@ class ReplayReport:
 
 
 @dataclass(frozen=True)
+class LoadedRoll:
+    """Roll that is the workload."""
+
+    multiple: codec.Amount | None = None
+    """Offered rate in recorded rates."""
+    not_played: codec.Count = 0
+    """Calls that could not be made."""
+
+
+@dataclass(frozen=True)
 class LoadSummary:
     """Last line of a load's output (docs/howto/load.md)."""
 
     ended: str
     target: str
     arrivals: str
-    duration_s: codec.From0
+    duration_s: codec.Amount
     offered: codec.Count
     started: codec.Count
     completed: codec.Count
     failed: codec.Count
     abandoned: codec.Count
-    busy: codec.From0
+    busy: codec.Amount
     generator_limited: bool
     workload: str | None = None
     file_set: str | None = None
-    asked_rate: codec.From0 | None = None
+    asked_rate: codec.Amount | None = None
     """Requests per second; None in a closed loop."""
     asked_clients: codec.Count | None = None
-    think_s: codec.From0 | None = None
-    failures: dict[str, Any] = field(default_factory=dict)
-    roll: dict[str, Any] | None = None
+    think_s: codec.Amount | None = None
+    failures: dict[str, codec.Count | dict[str, codec.Count] | None] = field(default_factory=dict)
+    """Failed requests by reason; `errors`: by error code."""
+    roll: LoadedRoll | None = None
 
 
 @dataclass(frozen=True)
 class ResponseTimes:
     """Response times of all answers of a load, s; None where there are too few."""
 
-    mean_s: codec.From0 | None = None
-    p50_s: codec.From0 | None = None
-    p90_s: codec.From0 | None = None
-    p99_s: codec.From0 | None = None
-    p99_9_s: codec.From0 | None = None
-    max_s: codec.From0 | None = None
+    mean_s: codec.Amount | None = None
+    p50_s: codec.Amount | None = None
+    p90_s: codec.Amount | None = None
+    p99_s: codec.Amount | None = None
+    p99_9_s: codec.Amount | None = None
+    max_s: codec.Amount | None = None
 
 
 @dataclass(frozen=True)
@@ -176,7 +192,7 @@ class LoadReport:
     summary: LoadSummary | None
     """None: the output ends before it."""
     response: ResponseTimes = field(default_factory=ResponseTimes)
-    lateness_p99_s: float | None = None
+    lateness_p99_s: codec.Amount | None = None
     drained: Mapping[str, Any] | None = None
     """Window of the answers after the last window."""
 
@@ -190,8 +206,8 @@ class TestReports:
 
     test: str
     reports: Mapping[int, Report]
-    unread: int = 0
-    """Outputs beyond `MOST_BYTES`."""
+    missing: int = 0
+    """Trials without a whole report within the first `MOST_BYTES` of their outputs."""
 
 
 def is_report(path: Path) -> bool:
@@ -212,8 +228,7 @@ def read_report(path: Path) -> Report:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise InputError(f"{path}: is larger than {MOST_BYTES >> 20} MiB: report on a shorter run")
-        with open_regular(path) as file:
-            text = file.read(MOST_BYTES).decode("utf-8", "replace")
+        text = _text(path, MOST_BYTES)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     found = reports_in(text, str(path))
@@ -238,27 +253,35 @@ def reports_of_tests(directory: Path, trials: Mapping[str, Sequence[int]]) -> li
 
 
 def _of_logs(logs: Path, test: str, trials: Sequence[int]) -> TestReports:
-    """The reports of the first workers of these trials; all of the kind of the first trial's."""
+    """The reports of the first workers of these trials; all of the kind of the first report."""
     found: dict[int, Report] = {}
-    kind, left = None, MOST_BYTES
-    for place, trial in enumerate(trials):
+    kind: type[Report] | None = None
+    left = MOST_BYTES
+    for trial in trials:
         path = next((p for end in ENDINGS if (p := logs / f"{trial:04d}-0.{end}").is_file()), None)
-        kind = kind if kind or path is None else _kind(_head(path))
-        if kind is None:
-            break
-        left -= 0 if path is None else path.stat().st_size
+        if path is None:
+            continue
+        try:
+            of_this = kind or _kind(_head(path))
+            left -= path.stat().st_size if of_this else HEAD_BYTES
+            text = _text(path, MOST_BYTES) if of_this and left >= 0 else ""
+        except OSError:
+            continue
         if left < 0:
-            return TestReports(test, found, len(trials) - place)
-        text = "" if path is None else path.read_text("utf-8", "replace")
-        of_kind = [each for each in reports_in(text, str(path)) if type(each) is kind]
+            break
+        of_kind = [each for each in reports_in(text, str(path)) if type(each) is of_this]
         if of_kind:
-            found[trial] = of_kind[-1]
-    return TestReports(test, found)
+            found[trial], kind = of_kind[-1], of_this
+    return TestReports(test, found, len(trials) - len(found))
 
 
 def _head(path: Path) -> str:
+    return _text(path, HEAD_BYTES)
+
+
+def _text(path: Path, most: int) -> str:
     with open_regular(path) as file:
-        return file.read(HEAD_BYTES).decode("utf-8", "replace")
+        return file.read(most).decode("utf-8", "replace")
 
 
 def _kind(head: str) -> type[Report] | None:
@@ -273,15 +296,44 @@ def _kind(head: str) -> type[Report] | None:
 
 
 def json_objects(text: str) -> Iterator[Any]:
-    """The outermost JSON objects that start at the beginning of a line."""
+    """The outermost JSON objects that start at the beginning of a line, in a time linear in the text."""
     decoder, end = json.JSONDecoder(), 0
+    ends, known = dict[int, int](), 0
     while match := _OBJECT.search(text, end):
-        end = match.end() + 1
+        begin, end = match.end(), match.end() + 1
+        newline = text.find("\n", begin)
+        line = text[begin : newline if newline >= 0 else len(text)]
         try:
-            document, end = decoder.raw_decode(text, match.end())
+            document, length = decoder.raw_decode(line)
         except (ValueError, RecursionError):
-            continue
+            if begin >= known:
+                ends, known = _closing_braces(text, begin)
+            if begin not in ends:
+                continue
+            try:
+                document, length = decoder.raw_decode(text[begin : ends[begin]])
+            except (ValueError, RecursionError):
+                continue
+        end = begin + length
         yield document
+
+
+def _closing_braces(text: str, begin: int) -> tuple[dict[int, int], int]:
+    """Ends of the objects that start a line, by their begins, and the place up to which all are known: the end of the
+    first one, or of what may belong to it. One without an end, or with more than `MOST_NESTED` in it, is left out."""
+    ends, opened = dict[int, int](), deque[int](maxlen=MOST_NESTED)
+    for token in _TOKEN.finditer(text, begin):
+        place, last = token.end() - 1, token[0][-1]
+        if token[0] == '"':
+            return ends, place
+        if last == "{":
+            opened.append(place if place == begin or token.start() < place or text[place - 1] == "\n" else -1)
+        elif last == "}":
+            if (start := opened.pop()) >= 0:
+                ends[start] = place + 1
+            if not opened:
+                return ends, place + 1
+    return ends, len(text)
 
 
 def reports_in(text: str, where: str) -> list[Report]:
@@ -304,19 +356,26 @@ def reports_in(text: str, where: str) -> list[Report]:
     return found
 
 
-def _window(told: Mapping[str, Any], number: int, where: str) -> Mapping[str, Any]:
+def _window(told: Any, number: int, where: str) -> Mapping[str, Any]:
     try:
-        return parse_window(json.dumps(told).encode())
+        window = checked_window(told)
+        if "completed" not in window:
+            raise ValueError("completed: is missing")
     except ValueError as error:
         raise InputError(f"{where}: window {number}: {error}") from None
+    return window
+
+
+@dataclass(frozen=True)
+class _LastLine:
+    summary: LoadSummary
+    response: ResponseTimes | None = None
+    lateness_p99_s: codec.Amount | None = None
 
 
 def _load(windows: Sequence[Mapping[str, Any]], told: Mapping[str, Any], where: str) -> LoadReport:
-    late = told.get("lateness_p99_s")
+    last = codec.decoded(_LastLine, told, where)
+    drained = _window(told["drained"], len(windows) + 1, where) if told.get("drained") else None
     return LoadReport(
-        tuple(windows),
-        codec.decoded(LoadSummary, told["summary"], where, "summary"),
-        codec.decoded(ResponseTimes, told.get("response") or {}, where, "response"),
-        float(late) if isinstance(late, int | float) else None,
-        _window(told["drained"], len(windows) + 1, where) if told.get("drained") else None,
+        tuple(windows), last.summary, last.response or ResponseTimes(), last.lateness_p99_s, drained
     )

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import NoneType
 from typing import Any, Protocol
 
 import orjson
@@ -212,6 +213,7 @@ def check_experiment(document: Mapping[str, Any]) -> None:
         raise ValueError("machine must be an object")
     if not all(type(machine.get(when)) in (dict, type(None)) for when in ("before", "after")):
         raise ValueError("before and after of machine must be objects")
+    _check_machine(machine.get("before") or {})
     for sitting in document["sittings"]:
         torn = sitting.get("torn") or []
         if type(torn) is not list or not all(type(name) is str for name in torn):
@@ -226,8 +228,30 @@ def check_experiment(document: Mapping[str, Any]) -> None:
         raise ValueError("the tests of plan must be a list of objects with a name")
 
 
+def _check_machine(snapshot: Mapping[str, Any]) -> None:
+    for name in ("system", "cpu", "memory", "virtualisation", "directory", "disks"):
+        if type(snapshot.get(name)) not in (dict, NoneType):
+            raise ValueError(f"{name} of machine must be an object, not {short(snapshot[name])}")
+    for name, disk in (snapshot.get("disks") or {}).items():
+        if type(disk) is not dict:
+            raise ValueError(f"the disk {short(name)} of machine must be an object, not {short(disk)}")
+    for name, size in (snapshot.get("memory") or {}).items():
+        if name.endswith("_bytes") and (type(size) not in (int, NoneType) or not 0 <= (size or 0) <= MOST):
+            raise ValueError(f"{name} of machine must be a number of bytes, not {short(size)}")
+    _check_place(snapshot.get("directory") or {}, "directory of machine")
+
+
+def _check_place(place: Mapping[str, Any], what: str) -> None:
+    if type(place) is not dict:
+        raise ValueError(f"{what} must be an object, not {short(place)}")
+    for name in ("path", "type", "mount_point", "device"):
+        if type(place.get(name)) not in (str, NoneType):
+            raise ValueError(f"{name} of {what} must be a text, not {short(place[name])}")
+
+
 def _check_tests(tests: Sequence[Mapping[str, Any]]) -> None:
     for test in tests:
+        _check_place(test.get("file_system") or {}, "file_system of `tests`")
         if [type(test.get(m)) for m in ("name", "directory", "role", "parameters")] != [str, str, str, dict]:
             raise ValueError("each of tests must hold name, directory, role and parameters")
         if not _within(test["directory"]):

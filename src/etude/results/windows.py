@@ -5,7 +5,6 @@ Their members: docs/reference/formats.md, "Windows". A line is read once it is c
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,8 +16,13 @@ from etude.codec import short
 from etude.results.regular import open_regular
 
 VARIABLE = "ETUDE_WINDOWS"
-COUNTS = ("offered", "started", "completed", "failed")
+COUNTS = ("offered", "started", "completed", "failed", "outstanding", "waiting")
+TIMES = ("mean_s", "waited_s", "lateness_p99_s")
+SHORTEST_S, LONGEST_S = 1e-9, 1e12
+"""Bounds of a window's length, s, if it is not 0; the second one of all times."""
 _MAX_COUNT = 2**63 - 1
+_MAX_ANSWERS = 1 << 48
+"""Responses of a window, so that their sum over windows does not overflow."""
 _MAX_BYTES = 64 << 20
 
 Window = dict[str, Any]
@@ -103,10 +107,19 @@ def parse_window(line: bytes) -> Window:
         window = orjson.loads(line)
     except orjson.JSONDecodeError as error:
         raise ValueError(f"it is no JSON ({error})") from None
+    return checked_window(window)
+
+
+def checked_window(window: Any) -> Window:
+    """The window of a JSON document.
+
+    Raises:
+        ValueError: it is invalid; the reason in one line.
+    """
     if type(window) is not dict:
         raise ValueError("expected an object with duration_s and latency; docs/reference/formats.md, windows")
     duration = window.get("duration_s", 0.0)
-    if type(duration) not in (int, float) or not (math.isfinite(duration) and duration >= 0):
+    if type(duration) not in (int, float) or not (duration == 0 or SHORTEST_S <= duration <= LONGEST_S):
         raise ValueError(f"duration_s: expected seconds, not {short(duration)}")
     _check_answers(window, "")
     by = window.get("by", {})
@@ -124,6 +137,10 @@ def _check_answers(answers: Mapping[str, Any], of: str) -> None:
         count = answers.get(name, 0)
         if type(count) is not int or not 0 <= count <= _MAX_COUNT:
             raise ValueError(f"{of}{name}: expected a whole number, not {short(count)}")
+    for name in TIMES:
+        time = answers.get(name)
+        if time is not None and (type(time) not in (int, float) or not 0 <= time <= LONGEST_S):
+            raise ValueError(f"{of}{name}: expected seconds, not {short(time)}")
     latency = answers.get("latency")
     if latency is None:
         return
@@ -133,6 +150,8 @@ def _check_answers(answers: Mapping[str, Any], of: str) -> None:
     from etude.results.histograms import BadHistogram, decode
 
     try:
-        decode(latency)
+        found = decode(latency)
     except BadHistogram as error:
         raise ValueError(f"{of}latency: {error}") from None
+    if (count := sum(found.counts.tolist())) > _MAX_ANSWERS:
+        raise ValueError(f"{of}latency: expected at most 2^48 responses, not {count}")

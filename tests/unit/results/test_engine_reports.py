@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from etude.errors import InputError
 from etude.results.engine_reports import (
+    MOST_NESTED,
     LoadReport,
     ReplayReport,
     holds_report,
     is_report,
+    json_objects,
     read_report,
     reports_of_tests,
 )
@@ -108,7 +114,7 @@ def test_the_outputs_of_included_trials_are_read_by_test(tmp_path: Path) -> None
     }
     path = replaying(tmp_path / "r", logs)
     (found,) = reports_of_tests(path, {"A": [1, 3], "B": [1, 2, 3]})
-    assert (found.test, sorted(found.reports), found.unread) == ("A", [1, 3], 0)
+    assert (found.test, sorted(found.reports), found.missing) == ("A", [1, 3], 0)
 
 
 def test_outputs_beyond_the_bound_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,10 +122,66 @@ def test_outputs_beyond_the_bound_are_counted(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("etude.results.engine_reports.MOST_BYTES", 2 * len(text))
     path = replaying(tmp_path / "r", {f"{trial:04d}-0.log": text for trial in (1, 2, 3)})
     (found,) = reports_of_tests(path, {"A": [1, 2, 3]})
-    assert (sorted(found.reports), found.unread) == ([1, 2], 1)
+    assert (sorted(found.reports), found.missing) == ([1, 2], 1)
 
 
-def test_other_outputs_are_no_reports(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", [None, "hello\n", "cut"])
+def test_a_trial_without_a_whole_report_hides_no_other(tmp_path: Path, first: str | None) -> None:
     text = lay_out(REPLAY, tmp_path).read_text()
-    path = replaying(tmp_path / "r", {"0001-0.log": "hello\n", "0002-0.log": text})
-    assert reports_of_tests(path, {"A": [1, 2, 3], "B": [1]}) == []
+    outputs = {"0001-0.log": text[:-9] if first == "cut" else first, "0002-0.log": text}
+    path = replaying(tmp_path / "r", {name: output for name, output in outputs.items() if output})
+    (found,) = reports_of_tests(path, {"A": [1, 2, 3], "B": [1]})
+    assert (sorted(found.reports), found.missing) == ([2], 2)
+
+
+def objects(text: str) -> list[object]:
+    """The outermost objects by trial of every place; quadratic."""
+    decoder, found, end = json.JSONDecoder(), [], 0
+    while match := re.compile(r"^[ \t]*(?=\{)", re.MULTILINE).search(text, end):
+        end = match.end() + 1
+        with contextlib.suppress(ValueError):
+            document, end = decoder.raw_decode(text, match.end())
+            found.append(document)
+    return found
+
+
+LINES = st.sampled_from(
+    [
+        "{",
+        "}",
+        "{}",
+        ' {"a": 1} x',
+        '"b": {',
+        '"c": "}{\\""',
+        '{"a":',
+        '"',
+        "{'a': 1}",
+        "1}",
+        ',"d": [{}]',
+        "[",
+        " ",
+    ]
+)
+
+
+@given(st.lists(LINES, max_size=12), st.sampled_from(["\n", "\r\n", "\n\n\t"]))
+def test_all_outermost_objects_are_found(lines: list[str], end: str) -> None:
+    assert list(json_objects(end.join(lines))) == objects(end.join(lines))
+
+
+@pytest.mark.parametrize(
+    "line", ["{'a': 1}", '{"a":', "{", '{"', "{[", "{}{", '{"a": [{\n}]', "{\n}", '{"a": "\\'], ids=range(9)
+)
+def test_objects_are_searched_in_linear_time(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = 0
+
+    class Counting(json.JSONDecoder):
+        def raw_decode(self, s: str, idx: int = 0) -> tuple[object, int]:
+            nonlocal parsed
+            parsed += len(s)
+            return super().raw_decode(s, idx)
+
+    monkeypatch.setattr(json, "JSONDecoder", Counting)
+    text = f"{line}\n" * 20_000 + "}" * 20_000
+    assert all(isinstance(each, dict) for each in json_objects(text))
+    assert parsed <= 2 * MOST_NESTED * len(text)

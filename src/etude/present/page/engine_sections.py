@@ -20,10 +20,10 @@ def engine_sections(found: Gathered) -> tuple[Section, ...]:
     made = []
     for number, (label, report) in enumerate(found.reports):
         where = (NO_MACHINE.format("The file" if several else label),)
-        made.append(_section({1: report}, f"file-{number}", label if several else "", where=where))
+        made.append(report_section({1: report}, f"file-{number}", label if several else "", where=where))
     for number, (label, each) in enumerate(_of_tests(found)):
         name = f"{label}: {each.test}" if several else each.test
-        made.append(_section(each.reports, f"test-{number}", name, unread=each.unread))
+        made.append(report_section(each.reports, f"test-{number}", name, missing=each.missing))
     return tuple(made)
 
 
@@ -38,12 +38,15 @@ def _of_tests(found: Gathered) -> Iterator[tuple[str, TestReports]]:
             yield subject.label, each
 
 
-def _section(
-    reports: Mapping[int, Report], key: str, name: str, *, where: tuple[str, ...] = (), unread: int = 0
+def report_section(
+    reports: Mapping[int, Report], key: str, name: str, *, where: tuple[str, ...] = (), missing: int = 0
 ) -> Section:
+    """The section of a file's report, or of those of a test's trials; arguments as those of `replay_section`."""
     of = f" of {name}" if name else ""
     if isinstance(next(iter(reports.values())), ReplayReport):
         replays = cast(Mapping[int, ReplayReport], reports)
-        return replay_section(replays, f"replay-{key}", f"Replay{of}", name=name, where=where, unread=unread)
+        return replay_section(
+            replays, f"replay-{key}", f"Replay{of}", name=name, where=where, missing=missing
+        )
     loads = cast(Mapping[int, LoadReport], reports)
-    return load_section(loads, f"load-{key}", f"Load{of}", name=name, where=where, unread=unread)
+    return load_section(loads, f"load-{key}", f"Load{of}", name=name, where=where, missing=missing)

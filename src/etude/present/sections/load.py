@@ -17,8 +17,9 @@ from etude.present.sentences.load import (
     response_text,
     what_line,
 )
+from etude.present.sentences.replay import missing_lines
 from etude.results.engine_reports import LoadReport
-from etude.units.formatting import counted, quantity
+from etude.units.formatting import quantity
 
 MOST_ROWS = 200
 """Windows in the table."""
@@ -33,7 +34,7 @@ def load_section(
     *,
     name: str = "",
     where: Sequence[str] = (),
-    unread: int = 0,
+    missing: int = 0,
 ) -> Section:
     """The section of a load, or of those of a test's trials; arguments as those of `replay_section`."""
     runs = list(reports.values())
@@ -43,11 +44,7 @@ def load_section(
     windows = window_figures(longest)
     prefix = f"{name}: " if name else ""
     lines = list(answer_lines(found, summary))
-    against = list(caveat_lines(runs, found, windows))
-    often = [
-        often_line(runs, found),
-        *([f"{counted(unread, 'output')} more were not read."] if unread else ()),
-    ]
+    against = [*caveat_lines(runs, found, windows), *missing_lines(len(runs), missing)]
     blocks: list[Block] = [Paragraphs("Answer", tuple(lines))]
     if against:
         blocks.append(Paragraphs("Caveats", tuple(against)))
@@ -56,7 +53,7 @@ def load_section(
     asked = {
         "what": [what_line(found, summary)],
         "where": where,
-        "often": often,
+        "often": [often_line(runs, found)],
         "real": [certainty_line(found)],
         "large": [f"{response_text(found)[:1].upper()}{response_text(found)[1:]}."],
         "against": against,

@@ -13,6 +13,7 @@ from etude.present.sentences.replay import (
     certainty_line,
     lateness_lines,
     left_out_lines,
+    missing_lines,
     played_line,
     ratio_text,
     size_text,
@@ -33,18 +34,19 @@ def replay_section(
     *,
     name: str = "",
     where: Sequence[str] = (),
-    unread: int = 0,
+    missing: int = 0,
 ) -> Section:
     """The section of a replay, or of those of a test's trials.
 
     `name`: begins its sentences where there are several sections. `where`: on what it ran, if no other part of the page
-    has that. `unread`: trials that are left out.
+    has that. `missing`: trials without a whole report.
     """
     every = list(reports.values())
     first = next((each for each in every if each.mismatches), every[0])
     prefix = f"{name}: " if name else ""
     pairs = list(time_pairs(every))
     left, late, against = list(left_out_lines(first)), list(lateness_lines(every)), list(caveat_lines(every))
+    against += missing_lines(len(reports), missing)
     times = list(time_lines(every))
     blocks: list[Block] = [Paragraphs("Answer", (verdict_line(reports), *times, *late))]
     if left:
@@ -58,11 +60,10 @@ def replay_section(
         caption = "How late calls began after their scheduled times, of each trial."
         blocks.append(Picture(caption, lateness(delays)))
     blocks += _tables(key, pairs, first)
-    shares = [f"trials {min(reports)} to {max(reports)} of it are shown"] if unread else []
     asked = {
         "what": [played_line(first)],
         "where": where,
-        "often": [f"{counted(len(reports), 'replay')}{'; ' + shares[0] if shares else ''}."],
+        "often": [f"{counted(len(reports), 'replay')}."],
         "real": [certainty_line(every)],
         "large": times,
         "against": against,

@@ -105,8 +105,8 @@ def what_line(found: LoadFigures, summary: LoadSummary | None) -> str:
     else:
         asked = "" if found.asked is None else f"{rate_text(found.asked)}, "
         how, since = f"{asked}{ARRIVALS.get(summary.arrivals, summary.arrivals)}", "the intended send time"
-    multiple = (summary.roll or {}).get("multiple")
-    roll = f", {multiple:.3g} times the recorded rate" if isinstance(multiple, int | float) else ""
+    multiple = summary.roll and summary.roll.multiple
+    roll = "" if multiple is None else f", {multiple:.3g} times the recorded rate"
     target = {"files": "a directory", "http": "an HTTP server", "nfs": "an NFS server", "roll": "a directory"}
     return (
         f"A load on {target.get(summary.target, summary.target)}{of}: {how}{roll}. "
@@ -160,8 +160,7 @@ def caveat_lines(
                 f"No steady state: the median response of the last windows is {ratio:.2g} × that of the first "
                 f"({quantity(last, 's')} against {quantity(first, 's')}); begin with a longer --warm-up."
             )
-    not_played = max(
-        (int((run.summary.roll or {}).get("not_played") or 0) for run in runs if run.summary), default=0
-    )
+    rolls = [run.summary.roll for run in runs if run.summary and run.summary.roll]
+    not_played = max((roll.not_played for roll in rolls), default=0)
     if not_played:
         yield f"{counted(not_played, 'call')} of the recorded program could not be made and are not counted."

@@ -174,3 +174,9 @@ def certainty_line(reports: Sequence[ReplayReport]) -> str:
 def ratio_text(pair: TimePair) -> str:
     """A ratio for a table; a dash where it is unknown."""
     return "–" if pair.ratio is None else f"{pair.ratio:.3f}"
+
+
+def missing_lines(found: int, missing: int) -> Iterator[str]:
+    """How many trials have a report, where some have none."""
+    if missing:
+        yield f"{found} of {found + missing} trials are shown: the others have no whole report within the first 64 MiB."
