@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from etude.patterns import PatternError, compile_pattern
-from etude.results.engine_reports import json_objects
 from etude.results.model import MetricValue
+from etude.results.printed_json import json_objects
 from etude.results.trial_join import stored_unit
 from etude.units.parsing import number_in
 

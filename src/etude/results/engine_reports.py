@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from etude import codec
 from etude.errors import InputError
+from etude.results.printed_json import OBJECT, json_objects
 from etude.results.reader import read_experiment
 from etude.results.regular import open_regular
 from etude.results.windows import checked_window
@@ -23,11 +21,6 @@ MOST_BYTES = 64 << 20
 ENDINGS = ("log", "stdout")
 """Endings of the logs of outputs, of a script and of `etude bench`."""
 REPLAY_MEMBERS = ('"timing"', '"calls"', '"skipped"', '"mismatches"', '"run_s"')
-MOST_NESTED = 100
-"""Objects within each other in one that spans lines."""
-_OBJECT = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
-_TOKEN = re.compile(r'^[ \t]*+\{|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|[{}"]', re.MULTILINE)
-"""A brace, at the beginning of a line or not, a whole text, or the quotation mark of one that does not end."""
 
 
 @dataclass(frozen=True)
@@ -286,54 +279,13 @@ def _text(path: Path, most: int) -> str:
 
 def _kind(head: str) -> type[Report] | None:
     """The kind of the report that a text begins, other lines before it aside."""
-    match = _OBJECT.search(head)
+    match = OBJECT.search(head)
     text = head[match.end() :] if match else ""
     if all(name in text for name in REPLAY_MEMBERS):
         return ReplayReport
     first = text[: text.find("\n")] if "\n" in text else text
     windows = '"duration_s"' in first and '"completed"' in first and '"lateness_p99_s"' in first
     return LoadReport if windows or first.startswith('{"summary"') else None
-
-
-def json_objects(text: str) -> Iterator[Any]:
-    """The outermost JSON objects that start at the beginning of a line, in a time linear in the text."""
-    decoder, end = json.JSONDecoder(), 0
-    ends, known = dict[int, int](), 0
-    while match := _OBJECT.search(text, end):
-        begin, end = match.end(), match.end() + 1
-        newline = text.find("\n", begin)
-        line = text[begin : newline if newline >= 0 else len(text)]
-        try:
-            document, length = decoder.raw_decode(line)
-        except (ValueError, RecursionError):
-            if begin >= known:
-                ends, known = _closing_braces(text, begin)
-            if begin not in ends:
-                continue
-            try:
-                document, length = decoder.raw_decode(text[begin : ends[begin]])
-            except (ValueError, RecursionError):
-                continue
-        end = begin + length
-        yield document
-
-
-def _closing_braces(text: str, begin: int) -> tuple[dict[int, int], int]:
-    """Ends of the objects that start a line, by their begins, and the place up to which all are known: the end of the
-    first one, or of what may belong to it. One without an end, or with more than `MOST_NESTED` in it, is left out."""
-    ends, opened = dict[int, int](), deque[int](maxlen=MOST_NESTED)
-    for token in _TOKEN.finditer(text, begin):
-        place, last = token.end() - 1, token[0][-1]
-        if token[0] == '"':
-            return ends, place
-        if last == "{":
-            opened.append(place if place == begin or token.start() < place or text[place - 1] == "\n" else -1)
-        elif last == "}":
-            if (start := opened.pop()) >= 0:
-                ends[start] = place + 1
-            if not opened:
-                return ends, place + 1
-    return ends, len(text)
 
 
 def reports_in(text: str, where: str) -> list[Report]:

@@ -36,7 +36,9 @@ def test_a_shape_has_peak_plateau_half_and_steps() -> None:
 def test_growth_ends_where_no_larger_size_is_five_percent_faster() -> None:
     found = growth_of(points("touched", lambda n: 1.0 / (100e-9 / n + 1 / 8e9)))
     assert (found.at, found.low) == (1 << 14, 1 << 14)
-    assert found.high in (1 << 14, 1 << 15), "16 KiB reach 95.3 % of the rate: medians drawn anew are at the bound"
+    assert found.high in (1 << 14, 1 << 15), (
+        "16 KiB reach 95.3 % of the rate: medians drawn anew are at the bound"
+    )
     assert (found.first, found.last) == (SIZES[0], SIZES[-1])
     falling = growth_of(points("untouched", lambda n: 1e9 / n))
     assert falling.at == SIZES[0]

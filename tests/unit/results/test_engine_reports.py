@@ -18,10 +18,10 @@ from etude.results.engine_reports import (
     ReplayReport,
     holds_report,
     is_report,
-    json_objects,
     read_report,
     reports_of_tests,
 )
+from etude.results.printed_json import json_objects
 from golden.corpus import lay_out
 from support import pages
 from support.places import DATA
