@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from etude.errors import InputError
 from etude.results.engine_reports import (
-    MOST_NESTED,
     LoadReport,
     ReplayReport,
     holds_report,
@@ -21,7 +20,7 @@ from etude.results.engine_reports import (
     read_report,
     reports_of_tests,
 )
-from etude.results.printed_json import json_objects
+from etude.results.printed_json import MOST_NESTED, json_objects
 from golden.corpus import lay_out
 from support import pages
 from support.places import DATA
