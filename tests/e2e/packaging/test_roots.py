@@ -67,6 +67,10 @@ def use(root: BareRoot, etude: str, expected: str) -> None:
     assert root.path("/root/trace").exists()
 
 
+MARKS = {"trixie": "~deb13", "noble": "~ubuntu24.04"}
+"""Parts of the names of Debian packages for other releases than Debian 12, which is built here."""
+
+
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_wheel_is_installed_and_used(release: str, wheel: Path, repository: Path, memory: Path) -> None:
     try:
@@ -88,8 +92,8 @@ def test_the_wheel_is_installed_and_used(release: str, wheel: Path, repository: 
 def test_the_debian_package_is_installed_used_and_removed(
     wheel: Path, repository: Path, memory: Path
 ) -> None:
-    release = "bookworm"
     given = os.environ.get("ETUDE_DEB")
+    release = next((each for each, mark in MARKS.items() if given and mark in given), "bookworm")
     words = ("deb.py", wheel.resolve(), release, "--output", memory, "--compression", "none")
     deb = Path(given or packaging(repository, *words).rpartition(": ")[0])
     with bare_root(release, memory, seen={"/deb": deb.parent}) as root:
