@@ -23,6 +23,7 @@ from etude.errors import InputError, Interrupted, UsageError
 from etude.experiment import run as running
 from etude.experiment.session import new_directory
 from etude.experiment.trial import group_name
+from etude.figures.data import Line
 from etude.present.section import Table
 from etude.store.database import open_store
 from support.builders import still_machine
@@ -160,6 +161,73 @@ def test_a_map_is_data_a_table_and_figures(tmp_path: Path) -> None:
         partial(etude.record, [1], "t"),
         partial(etude.replay, "c", timing="x"),
         partial(etude.run, etude.make_plan(["a"]), seed=1),
+        partial(etude.plot, "nosuch", bars="x"),
+        partial(etude.plot, "nosuch", confidence=float("nan")),
+        partial(etude.plot, "nosuch", confidence=2),
+        partial(etude.plot, "nosuch", confidence=None),
+        partial(etude.plot, "nosuch", confidence=1),
+        partial(etude.plot, "nosuch", metrics=5),
+        partial(etude.plot, "nosuch", metrics=[5]),
+        partial(etude.plot, "nosuch", thresholds=5),
+        partial(etude.plot, "nosuch", thresholds="5ms"),
+        partial(etude.plot, "nosuch", thresholds=[5]),
+        partial(etude.plot, "nosuch", marks=["x"]),
+        partial(etude.plot, "nosuch", log=5),
+        partial(etude.plot, "nosuch", log="z"),
+        partial(etude.plot, "nosuch", first=[float("nan")]),
+        partial(etude.plot, "nosuch", first=5),
+        partial(etude.plot, "nosuch", first=[-1]),
+        partial(etude.plot, "nosuch", key="nowhere"),
+        partial(etude.plot, "nosuch", key=5),
+        partial(etude.plot, "nosuch", bar_width="x"),
+        partial(etude.plot, "nosuch", rotate=float("inf")),
+        partial(etude.plot, "nosuch", title=5),
+        partial(etude.plot, "nosuch", size=(1,)),
+        partial(etude.plot, "nosuch", size=5),
+        partial(etude.plot, "nosuch", size=(999, 999)),
+        partial(etude.plot, "nosuch", size=(1e-9, 1)),
+        partial(etude.plot, "nosuch", font="a"),
+        partial(etude.plot, "nosuch", font=100),
+        partial(etude.stats, None),
+        partial(etude.stats, 5),
+        partial(etude.stats, b"x"),
+        partial(etude.stats, []),
+        partial(etude.stats, "\0"),
+        partial(etude.load_results, None),
+        partial(etude.load_results, 5),
+        partial(etude.load_results, b"x"),
+        partial(etude.load_results, []),
+        partial(etude.load_results, "\0"),
+        partial(etude.replay, None),
+        partial(etude.replay, 5),
+        partial(etude.replay, b"x"),
+        partial(etude.replay, []),
+        partial(etude.replay, "\0"),
+        partial(etude.plot, None),
+        partial(etude.plot, 5),
+        partial(etude.plot, b"x"),
+        partial(etude.plot, []),
+        partial(etude.plot, "\0"),
+        partial(etude.record, "true", None),
+        partial(etude.record, "true", 5),
+        partial(etude.record, "true", b"x"),
+        partial(etude.record, "true", "\0"),
+        partial(etude.capture, "true", None),
+        partial(etude.capture, "true", 5),
+        partial(etude.capture, "true", b"x"),
+        partial(etude.capture, "true", "\0"),
+        partial(etude.history, "a", store=5),
+        partial(etude.compare, "a", "b", store=5),
+        partial(etude.history, "a", store=b"x"),
+        partial(etude.compare, "a", "b", store=b"x"),
+        partial(etude.history, "a", store=[]),
+        partial(etude.compare, "a", "b", store=[]),
+        partial(etude.record, ["a\0"], "t"),
+        partial(etude.bench, None),
+        partial(etude.bench, 5),
+        partial(etude.bench, {"a": 1}),
+        partial(etude.bench, b"ab"),
+        partial(etude.bench, (each for each in ["a x"])),
     ],
 )
 def test_what_does_not_fit_is_an_error_of_usage_and_leaves_nothing(
@@ -171,6 +239,25 @@ def test_what_does_not_fit_is_an_error_of_usage_and_leaves_nothing(
     function = call.func if isinstance(call, partial) else call
     assert str(caught.value).partition(": ")[0] == f"etude.{function.__name__.removeprefix('etude.')}"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_figure_takes_lists_and_texts_and_is_saved_at_a_path(tmp_path: Path) -> None:
+    etude.bench(["a x", "b y"], directory=tmp_path, seed=1)
+    drawn = etude.plot(
+        tmp_path, metrics=["elapsed"], thresholds=["5ms=limit"], key="right top", size=(4, None)
+    )
+    assert [each.label for panel in drawn.data.panels for each in panel.layers if isinstance(each, Line)] == [
+        "limit"
+    ]
+    for path in (None, 5, b"x.pdf", "\0.pdf"):
+        with pytest.raises(UsageError):
+            drawn.save(path)  # type: ignore[arg-type]
+
+
+def test_names_that_are_too_long_for_a_file_are_one_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        etude.compare("a" * 10_000, "b" * 10_000, store=tmp_path / "s")
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, wraps
@@ -11,6 +12,7 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args,
 
 from etude.codec import Positive, decoded, short
 from etude.errors import EtudeError, InputError, Interrupted, UsageError
+from etude.osutil.files import path_text
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,7 +43,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         bound = known.bind(*args, **kwargs)
         try:
-            _check(function, bound.arguments)
+            check_arguments(function, bound.arguments)
             return function(*bound.args, **bound.kwargs)
         except EtudeError as error:
             text = f"etude.{function.__name__}: {in_python(str(error), tuple(known.parameters))}"
@@ -74,13 +76,21 @@ def in_python(text: str, keywords: Sequence[str]) -> str:
     return OPTION.sub(named, text.replace("the same command with", "the same call with"))
 
 
-def _check(function: Callable[..., Any], arguments: dict[str, Any]) -> None:
-    """Check arguments whose annotation is plain, and put Python's own numbers in place of NumPy's."""
-    for name, hint in _plain_hints(function).items():
+def check_arguments(function: Callable[..., Any], arguments: dict[str, Any]) -> None:
+    """Check arguments of a function or members of a dataclass whose annotation is plain or a path, and put Python's own
+    numbers in place of NumPy's.
+
+    Raises:
+        UsageError: an argument is of another type than its annotation, or out of bounds.
+    """
+    for name, hint in _known_hints(function).items():
         if name not in arguments:
             continue
         value = arguments[name]
-        arguments[name] = value = value.item() if hasattr(value, "item") else value
+        if not _is_plain(hint):
+            _check_path(name, value, get_args(hint))
+            continue
+        arguments[name] = value = value.item() if getattr(value, "ndim", 1) == 0 else value
         choices = [
             each for part in (hint, *get_args(hint)) if get_origin(part) is Literal for each in get_args(part)
         ]
@@ -95,19 +105,25 @@ def _check(function: Callable[..., Any], arguments: dict[str, Any]) -> None:
             raise UsageError(wrong.replace(" or null", "")) from None
 
 
+def _check_path(name: str, value: object, kinds: Sequence[Any]) -> None:
+    others = tuple(each for each in kinds if get_origin(each) is None and each is not str)
+    if not isinstance(value, others):
+        path_text(value, name)
+
+
 @lru_cache
-def _plain_hints(function: Callable[..., Any]) -> dict[str, Any]:
+def _known_hints(function: Callable[..., Any]) -> dict[str, Any]:
     hints = get_type_hints(function, include_extras=True)
-    del hints["return"]
-    return {name: hint for name, hint in hints.items() if _is_plain(hint)}
+    hints.pop("return", None)
+    return {n: hint for n, hint in hints.items() if _is_plain(hint) or os.PathLike[str] in get_args(hint)}
 
 
 def _is_plain(hint: Any) -> bool:
     origin = get_origin(hint)
-    if origin in (Union, UnionType, Sequence, Mapping):
+    if origin in (Union, UnionType, Sequence, Mapping, tuple):
         return all(map(_is_plain, get_args(hint)))
     return (
         origin in (Literal, Annotated)
-        or hint in (int, str, bool, NoneType)
+        or hint in (int, str, bool, NoneType, ...)
         or isinstance(hint, type(Positive))
     )

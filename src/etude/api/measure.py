@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Literal
+from dataclasses import fields
+from typing import Any, Literal
 
 from etude import codec
 from etude.analysis.load_subject import Summaries, read_subject
 from etude.analysis.subject import Subject, check_metric, subject_of
 from etude.analysis.verdict import Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions
-from etude.api.call import public
+from etude.api.call import check_arguments, public
 from etude.api.result import (
     PathText,
     ShownResults,
@@ -22,15 +22,16 @@ from etude.api.result import (
     shown_results,
     shown_verdict,
 )
+from etude.codec import short
 from etude.errors import InputError, UsageError
 from etude.experiment.plan import BUDGET_S, Plan, make_plan
 from etude.experiment.run import ignore_events
 from etude.experiment.run import run as run_plan
 from etude.experiment.test import Test
 from etude.figures.plot import Plot
-from etude.figures.plot_options import PlotOptions
+from etude.figures.plot_options import PlotOptions, threshold
 from etude.figures.sources import read_samples, samples_of
-from etude.figures.style import Style
+from etude.figures.style import Style, check_font, check_side
 from etude.results import reader
 from etude.results.results import Results
 from etude.script.run import read_script, run_script
@@ -70,7 +71,8 @@ def bench(
         UsageError: options that do not fit, before anything is run; CommandFailed: a command failed; MachineRefuses:
         the machine does not allow it. What was measured is on disk.
     """
-    if isinstance(commands, str) or not all(isinstance(each, str | Test) for each in commands):
+    a_list = isinstance(commands, Sequence) and not isinstance(commands, str)
+    if not a_list or not all(isinstance(each, str | Test) for each in commands):
         raise UsageError("expected a list of command lines or tests")
     plan = make_plan(
         commands,
@@ -159,9 +161,9 @@ def plot(
     source: ShownVerdict | Results | PathText,
     kind: str | None = None,
     *,
-    size: tuple[float, float | None] | None = None,
-    font: float | None = None,
-    **options: object,
+    size: tuple[codec.Positive, codec.Positive | None] | None = None,
+    font: codec.Positive | None = None,
+    **options: Any,
 ) -> Plot:
     """A figure of results, or of any file that `etude stats` reads, which shows itself in a notebook and can be saved.
 
@@ -176,18 +178,30 @@ def plot(
     check_kind(kind)
     if unknown := options.keys() - {each.name for each in fields(PlotOptions)}:
         raise UsageError(f"no option {', '.join(sorted(unknown))}")
-    if not all(number is None or 0 < number < 1000 for number in (*(size or ()), font)):
-        raise UsageError("size and font: expected inches and points above 0")
-    if isinstance(options.get("metrics"), str):
-        options["metrics"] = (options["metrics"],)
-    asked = PlotOptions(**options)  # type: ignore[arg-type]
+    width, height = size or (None, None)
+    usual = Style()
+    style = Style(
+        check_side(width or usual.width), height and check_side(height), check_font(font or usual.font)
+    )
+    asked = _plot_options(options)
     if isinstance(source, Verdict):
         samples = samples_of(source.subject, source.subject.label)
     elif isinstance(source, Results):
         samples = samples_of(subject_of(source), str(source.directory))
     else:
         samples = read_samples([os.fspath(source)], asked)
-    width, height = size or (None, None)
-    usual = Style()
-    style = replace(usual, width=width or usual.width, height=height, font=font or usual.font)
     return plotted(samples, kind, asked, style)
+
+
+def _plot_options(options: dict[str, Any]) -> PlotOptions:
+    if isinstance(options.get("metrics"), str):
+        options["metrics"] = (options["metrics"],)
+    for name in ("thresholds", "marks"):
+        lines = options.get(name, ())
+        if not isinstance(lines, list | tuple):
+            raise UsageError(f"{name} {short(lines)}: expected a list, such as ['5ms=limit']")
+        options[name] = tuple(threshold(each) if isinstance(each, str) else each for each in lines)
+    check_arguments(PlotOptions, options)
+    return PlotOptions(
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}  # type: ignore[arg-type]
+    )

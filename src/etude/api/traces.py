@@ -195,6 +195,8 @@ def _words(command: str | Sequence[str]) -> list[str]:
         ) from None
     if not words:
         raise UsageError("nothing to run: expected a command")
+    if any("\0" in word for word in words):
+        raise UsageError(f"command {short(command)}: expected words without NUL")
     return words
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from etude.cli import parser as kinds
 from etude.cli.verb_parsers import others_given
@@ -18,6 +18,8 @@ from etude.units.parsing import number_in
 if TYPE_CHECKING:
     from etude.cluster.pool.job import PoolSpec
 
+Value = TypeVar("Value")
+Found = TypeVar("Found")
 UNDECIDED = 8
 """Exit code of a bound that the interval holds, with --undecided fail."""
 
@@ -179,23 +181,18 @@ def check_alone(options: argparse.Namespace, option: str, allowed: Collection[st
         raise UsageError(f"--{option} takes its settings from {source}: leave out all else{but}")
 
 
-PLACES = ("top", "bottom", "center", "left", "right")
-
-
 def key_place(text: str) -> str:
-    """`top right`, `right top`, `outside`, `off` …, as Gnuplot's key is placed."""
-    words = ["center" if word == "centre" else word for word in text.lower().split()]
-    if words in (["best"], ["off"], ["outside"], ["above"], ["below"]):
-        return words[0]
-    if not 1 <= len(words) <= 2 or not set(words) <= set(PLACES):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no place of a key; expected such as 'top right', 'bottom left', outside or off"
-        )
-    vertical = next((word for word in words if word in ("top", "bottom")), "center")
-    horizontal = next((word for word in words if word in ("left", "right")), None)
-    if horizontal is None:
-        horizontal = "center" if words.count("center") else "right"
-    return f"{vertical} {horizontal}"
+    """Place of a key."""
+    from etude.figures.plot_options import key_place as checked
+
+    return _checked(checked, text)
+
+
+def _checked(check: Callable[[Value], Found], value: Value) -> Found:
+    try:
+        return check(value)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def number(text: str) -> float:
@@ -208,21 +205,19 @@ def number(text: str) -> float:
 
 def font_size(text: str) -> float:
     """Points from 3 to 72."""
-    value = number(text.removesuffix("pt"))
-    if not 3 <= value <= 72:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected 3 to 72 points")
-    return value
+    from etude.figures.style import check_font
+
+    return _checked(check_font, number(text.removesuffix("pt")))
 
 
 def picture_size(text: str) -> tuple[float, float]:
     """`5x3.5`: inches."""
+    from etude.figures.style import check_side
+
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)x([0-9]+(?:\.[0-9]+)?)", text)
-    size = (float(match[1]), float(match[2])) if match else (0.0, 0.0)
-    if not all(1 <= side <= 40 for side in size):
-        raise argparse.ArgumentTypeError(
-            f"{text!r}: expected width and height in inches, 1 to 40, such as 3.3x2.4"
-        )
-    return size
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected width and height in inches, such as 3.3x2.4")
+    return _checked(check_side, float(match[1])), _checked(check_side, float(match[2]))
 
 
 def check_named_once(paths: Sequence[str]) -> None:

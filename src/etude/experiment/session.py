@@ -321,7 +321,7 @@ def new_directory(directory: str | os.PathLike[str] | None, name: str) -> Path:
 
 def holds_results(path: Path) -> bool:
     """True if a directory holds an experiment."""
-    return (path / "experiment.json").exists()
+    return os.path.exists(path / "experiment.json")  # False, too, of a name that is too long
 
 
 def existing_results(path: Path) -> InputError:

@@ -18,6 +18,7 @@ from etude.figures.ratio import pvalues, ratio
 from etude.figures.sources import Sample
 from etude.figures.style import Style
 from etude.figures.timeline import timeline
+from etude.osutil.files import path_text
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -132,11 +133,11 @@ class Plot:
         """Write it as PDF, EPS, SVG or PNG, as the name of the file asks.
 
         Raises:
-            MachineRefuses: the file cannot be written; UsageError: its name ends with no known format.
+            MachineRefuses: the file cannot be written; UsageError: it is no path, or ends with no known format.
         """
         from etude.figures.save import save
 
-        save(self.data, os.fspath(path), self.style)
+        save(self.data, path_text(path, "etude.Plot.save: path"), self.style)
 
     def _repr_png_(self) -> bytes:
         from etude.figures.save import render

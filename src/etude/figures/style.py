@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from etude.errors import UsageError
+
 COLUMN_IN = 3.3
 """Width of a column of a paper, inches."""
 
@@ -31,6 +33,22 @@ class Style:
     font: float = 8.0
     dots: int = 200
     """Per inch, of a PNG."""
+
+
+def check_font(points: float) -> float:
+    """The size of a text. Raises UsageError: it is not from 3 to 72 points."""
+    if not 3 <= points <= 72:
+        raise UsageError(f"font {points:g}: expected 3 to 72 points")
+    return points
+
+
+def check_side(inches: float) -> float:
+    """The width or height of a figure. Raises UsageError: it is not from 1 to 40 inches."""
+    if not 1 <= inches <= 40:
+        raise UsageError(
+            f"size {inches:g}: expected width and height in inches, 1 to 40, such as 3.3 and 2.4"
+        )
+    return inches
 
 
 def colour(number: int) -> str:

@@ -10,7 +10,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from etude.errors import UsageError
+
 PREFIX = "etude-scratch-"
+
+
+def path_text(path: object, name: str) -> str:
+    """The text of a path. Raises UsageError: it is none, with the name of the argument."""
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str) or "\0" in text:
+        raise UsageError(f"{name} {path!r:.80}: expected a path")
+    return text
 
 
 def replace_file(path: Path, text: bytes, *, mode: int | None = None, sync: bool = True) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import stat
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -135,11 +136,14 @@ def is_missing(url: URL) -> bool:
     if url.drivername != "sqlite":
         return False
     try:
-        return os.stat(str(url.database)).st_size == 0
+        found = os.stat(str(url.database))
     except FileNotFoundError:
         return True
     except OSError as error:
         raise InputError(f"{url.database}: cannot be read: {error.strerror}") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise InputError(f"{url.database}: is a directory; expected the file of a store")
+    return found.st_size == 0
 
 
 def engine_of(url: URL, wait_s: float = WAIT_S) -> Engine:

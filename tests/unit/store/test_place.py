@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from etude.errors import InputError, MachineRefuses, UsageError
-from etude.store.database import WRITING, engine_of, place_text, url_of, with_retries
+from etude.store.database import WRITING, engine_of, open_store, place_text, url_of, with_retries
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +31,11 @@ def test_a_path_is_a_file_of_sqlite(tmp_path: Path) -> None:
     assert [place_text(url_of(name)) for name in names] == [
         str(tmp_path / last) for last in ("a b%20?c#d.sqlite", "a.sqlite", "x")
     ]
+
+
+def test_a_directory_is_no_store(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=str(tmp_path)), open_store(tmp_path) as store:
+        store.tests()
 
 
 def test_a_password_is_not_shown() -> None:

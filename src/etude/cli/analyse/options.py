@@ -158,8 +158,9 @@ def stats_take_over(arguments: Sequence[str]) -> int | None:
 REPORT = """\
 Make one self-contained page of stored results: the verdict first, then tables, charts, warnings and the data.
 
-FILE is what `etude stats` reads: a results directory, or what another program wrote. Of several the first is the
-baseline. The HTML page needs no network and no other file (docs/howto/report.md).
+FILE is what `etude stats` reads (a results directory, or what another program wrote), results of a search or a map, or
+the output of `etude load --json` or `etude replay --json`. Of several the first is the baseline.
+The HTML page needs no network and no other file (docs/howto/report.md).
 """
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from etude.errors import EtudeError, InputError
 from etude.results.bundle import is_bundle
+from etude.results.engine_reports import is_report
 from etude.results.readers.source import head_of
 
 if TYPE_CHECKING:
@@ -159,6 +160,8 @@ def _unclear(file: Path, claims: list[str], known: list[str], head: bytes) -> st
         return f"{file}: is empty"
     if is_bundle(file) and not claims:
         return f"{file}: is a bundle, which stats and diff read; unpack it and name a directory below its results/"
+    if is_report(file):
+        return f"{file}: is the output of etude load or replay --json, which etude report reads"
     for begins, advice in _OTHERWISE.items():
         if head.startswith(begins):
             return f"{file}: {advice}"

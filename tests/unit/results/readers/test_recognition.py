@@ -17,6 +17,7 @@ import pytest
 from etude.errors import InputError
 from etude.results import readers
 from etude.results.readers import read_table
+from golden.corpus import lay_out
 from support.sampled import DATA
 
 
@@ -107,6 +108,12 @@ def test_a_pipe_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match=r"/pipe: .*no file"):
         read_table(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("name", ["load/overloaded.jsonl", "replays/changed.json"])
+def test_an_output_that_the_report_reads_names_it(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="etude report"):
+        read_table(lay_out(name, tmp_path))
 
 
 def test_a_directory_without_an_experiment_is_of_no_format(tmp_path: Path) -> None:
