@@ -96,7 +96,8 @@ def test_the_debian_package_is_installed_used_and_removed(
     release = next((each for each, mark in MARKS.items() if given and mark in given), "bookworm")
     words = ("deb.py", wheel.resolve(), release, "--output", memory, "--compression", "none")
     deb = Path(given or packaging(repository, *words).rpartition(": ")[0])
-    with bare_root(release, memory, seen={"/deb": deb.parent}) as root:
+    packages = (*WITH_PYTHON, *MORE.get(release, ()))
+    with bare_root(release, memory, packages, seen={"/deb": deb.parent}) as root:
 
         def files() -> set[str]:
             found = root.run(
