@@ -215,9 +215,13 @@ def picture_size(text: str) -> tuple[float, float]:
     from etude.figures.style import check_side
 
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)x([0-9]+(?:\.[0-9]+)?)", text)
-    if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected width and height in inches, such as 3.3x2.4")
-    return _checked(check_side, float(match[1])), _checked(check_side, float(match[2]))
+    try:
+        width, height = map(float, match.groups() if match else ("0", "0"))
+        return check_side(width), check_side(height)
+    except UsageError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected width and height in inches, 1 to 40, such as 3.3x2.4"
+        ) from None
 
 
 def check_named_once(paths: Sequence[str]) -> None:
