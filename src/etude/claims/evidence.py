@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtri
 
 from etude.analysis import gate
 from etude.analysis.comparison import Comparison
@@ -24,12 +23,12 @@ from etude.peak.search_store import SearchStore, stored_answer
 from etude.results.series import Series
 from etude.stats.intervals import effective_count
 from etude.stats.moments import deviation_of, mean_of
-from etude.stats.multiplicity import bonferroni_confidence
 from etude.stats.ratio import Ratio
 from etude.stats.sequential import NOTHING_KNOWN, Estimate, Evidence, evidence_within
 from etude.stats.trend import slope_interval
 from etude.surface.map_store import MapStore, surface_result_of
 from etude.surface.summary import optimum
+from etude.surface.surface_result import z_of
 from etude.units.formatting import counted
 
 Lacking = Literal["", "not measured", "few", "unit", "noise", "other work", "no interval", "no rate", "words"]
@@ -137,7 +136,7 @@ def _of_trend(series: Series, metric: str, bound: Bound) -> Finding:
         return nothing(bound, "few", counted(int(values.size), "trial"))
     if centre == 0.0:
         return nothing(bound, "no interval", metric)
-    over, z = (values.size - 1) / centre, _z(0.95)
+    over, z = (values.size - 1) / centre, z_of(0.95)
     below, above = (slope.per_trial - slope.low) * over / z, (slope.high - slope.per_trial) * over / z
     found = Estimate(slope.per_trial * over, below, above, math.inf, False, int(values.size), "1")
     return Finding(bound, found, evidence_within(found, bound.low, bound.high))
@@ -217,7 +216,7 @@ def _of_best(place: Path, bound: Bound, margin: float) -> Finding:
     known = int(mapped.filled.known.sum())
     confidence = mapped.confidence
     found = _from_interval(best.best.value, best.best.low, best.best.high, confidence, known, mapped.unit)
-    wider = _z(bonferroni_confidence(confidence, known)) / _z(confidence)
+    wider = z_of(confidence, known) / z_of(confidence)
     found = replace(found, low_error=found.low_error * wider, high_error=found.high_error * wider)
     return Finding(bound, found, evidence_within(found, bound.low, bound.high, margin))
 
@@ -225,11 +224,7 @@ def _of_best(place: Path, bound: Bound, margin: float) -> Finding:
 def _from_interval(
     value: float, low: float, high: float, confidence: float, count: int, unit: str
 ) -> Estimate:
-    z = _z(confidence)
+    z = z_of(confidence)
     below = math.log(value / low) / z if low > 0.0 else math.inf
     above = math.log(high / value) / z if math.isfinite(high) else math.inf
     return Estimate(value, below, above, math.inf, True, count, unit)
-
-
-def _z(confidence: float) -> float:
-    return float(ndtri(0.5 + confidence / 2.0))

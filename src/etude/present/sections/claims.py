@@ -34,7 +34,6 @@ def _blocks(file: ClaimsFile, results: Sequence[Result]) -> Iterator[Block]:
             Column("p", [number(f"{r.decision.p:.2g}", r.decision.p) for r in results], rank=2),
         ),
         "verdicts",
-        words=3,
     )
     for result in results:
         if result.status == "undecided" and (cost := decision_cost(file, result)) is not None:
@@ -55,7 +54,6 @@ def check_blocks(errors: Sequence[EtudeError], costs: Sequence[Cost], pilot: boo
                 Column("disk", [number(text.bytes_text(c.disk_bytes), c.disk_bytes) for c in costs]),
             ),
             "costs",
-            words=2,
         )
     for line in text.check_lines(errors, costs, pilot):
         yield Sentence(line)
