@@ -21,7 +21,7 @@ This makes the sum of primes faster.
 
 ```claims
 [experiment.sum]
-trials = 10
+trials = 40
 [experiment.sum.commands]
 base = "base/sum 300000"
 head = "head/sum 300000"

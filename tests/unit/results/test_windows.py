@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.results.histograms import encode
-from etude.results.windows import WindowFile, parse_window
+from etude.results.windows import SHORTEST_S, WindowFile, parse_window
 from support.golden import Golden
 
 COUNTS = st.integers(0, 2**63 - 1)
@@ -20,7 +20,7 @@ ANSWERS = {"completed": COUNTS, "failed": COUNTS, "latency": LATENCY}
 WINDOWS = st.fixed_dictionaries(
     {},
     optional={
-        "duration_s": st.floats(0, 1e9) | st.integers(0, 9),
+        "duration_s": st.floats(SHORTEST_S, 1e9) | st.integers(0, 9),
         "offered": COUNTS,
         "started": COUNTS,
         "by": st.dictionaries(st.text(max_size=3), st.fixed_dictionaries({}, optional=ANSWERS), max_size=2),
