@@ -6,9 +6,20 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, wraps
-from inspect import signature
+from inspect import signature, unwrap
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from etude.codec import Positive, decoded, short
 from etude.errors import EtudeError, InputError, Interrupted, UsageError
@@ -53,6 +64,11 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return called
+
+
+def plain(function: Callable[P, R]) -> Callable[P, R]:
+    """A public function without its checks, for callers whose errors do not name it."""
+    return cast("Callable[P, R]", unwrap(function))
 
 
 def in_python(text: str, keywords: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from etude.api.call import plain, public
 from etude.api.capacity import peak, surface
 from etude.api.result import PathText, Result, frame_of
 from etude.claims.check import assignments
@@ -92,7 +93,7 @@ class Runner:
             run_script(script, place, observe=self._observe)
 
     def _peak(self, experiment: Experiment, place: Path, trials: int) -> None:
-        peak(
+        plain(peak)(
             None if experiment.simulate else experiment.file,
             simulate=experiment.simulate,
             directory=place,
@@ -101,7 +102,7 @@ class Runner:
         )
 
     def _surface(self, experiment: Experiment, place: Path, trials: int) -> None:
-        surface(experiment.file, directory=place, budget_s=experiment.budget_s)
+        plain(surface)(experiment.file, directory=place, budget_s=experiment.budget_s)
 
 
 _MEASURES: dict[str, Callable[[Runner, Experiment, Path, int], None]] = {
@@ -113,6 +114,7 @@ _MEASURES: dict[str, Callable[[Runner, Experiment, Path, int], None]] = {
 }
 
 
+@public
 def claims(
     file: PathText,
     ids: Sequence[str] = (),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from etude.analysis.snapshot_differences import Differences, compare_states, state_now, state_of
+from etude.api.call import public
 from etude.api.claims import Runner
 from etude.api.result import PathText, Result, frame_of
 from etude.claims.claims_file import ClaimsFile, read_claims
@@ -81,6 +82,7 @@ def _row(found: Verified, number: int) -> dict[str, Any]:
     }
 
 
+@public
 def verify_claims(
     bundle: PathText,
     *,

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, NoReturn, TypeVar
 
 from etude.claims.bound import Bound, BoundError, contradiction, parse_bound
 from etude.errors import InputError, MachineRefuses, UsageError
@@ -120,6 +120,11 @@ class Experiment:
         """The unit of each metric of its commands."""
         own = {each.name: stored_unit(each.unit).base for each in self.metrics}
         return {name: kind.unit for name, kind in METRICS.items()} | own
+
+    @property
+    def makes_programs(self) -> bool:
+        """True if a shell line that runs before the trials may build what they run."""
+        return bool({"setup", "prepare"} & self.hooks.keys())
 
     @property
     def extends(self) -> bool:
@@ -356,13 +361,27 @@ def _engine() -> str:
         return "etude-engine"
 
 
-def _merged(table: Section, over: Section) -> Section:
+@dataclass(frozen=True, slots=True)
+class _Scaled(Section):
+    """A table with the keys of a scale in place of its own; errors have the line of the key that is in force."""
+
+    scale: Section
+
+    def fail(self, key: str | None, what: str) -> NoReturn:
+        where = self.scale if key in self.scale.values else Section(self.path, self.text, self.name, {})
+        where.fail(key, what)
+
+    def section(self, key: str) -> Section:
+        return _merged(Section.section(self, key), self.scale.section(key))
+
+
+def _merged(table: Section, scale: Section) -> Section:
     """The table with the keys of a scale in place of its own."""
     values = dict(table.values)
-    for key, value in over.values.items():
+    for key, value in scale.values.items():
         mine = values.get(key)
         values[key] = {**mine, **value} if isinstance(mine, dict) and isinstance(value, dict) else value
-    return Section(table.path, table.text, table.name, values)
+    return _Scaled(table.path, table.text, table.name, values, scale)
 
 
 def _texts(table: Section, key: str) -> dict[str, str]:

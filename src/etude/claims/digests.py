@@ -14,11 +14,14 @@ from etude.machine.snapshot.programs import HERE, Command, describe, programs, r
 
 MAX_BYTES = 1 << 30
 """Largest input that is digested."""
+NOT_MADE = ""
 _PATIENCE_S = 10.0
 
 
 def digests_of(experiment: Experiment) -> dict[str, str]:
     """SHA-256 of each file by its absolute path, or for a program that is not digested its build id, or its size.
+
+    NOT_MADE for a program that the set-up of the experiment has yet to build.
 
     Raises:
         InputError: an input cannot be read.
@@ -26,7 +29,9 @@ def digests_of(experiment: Experiment) -> dict[str, str]:
     found: dict[str, str] = {}
     commands = [Command(test.command, directory=str(experiment.place)) for test in experiment.tests()]
     if experiment.kind == "commands":
-        for program in programs(HERE, commands, os.environ).values():
+        for name, program in programs(HERE, commands, os.environ).items():
+            if program is None and experiment.makes_programs and "/" in name:
+                found[os.path.abspath(experiment.place / name)] = NOT_MADE
             if program is not None:
                 found[program["file"]] = _identity(program)
                 found |= {
@@ -46,8 +51,10 @@ def input_digests(experiment: Experiment) -> dict[str, str]:
 
 
 def changed(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Files that are in both with different content, or in one only."""
-    return sorted(path for path in {*then, *now} if then.get(path) != now.get(path))
+    """Files that are in both with different content, or in one only; without what was made since."""
+    made = NOT_MADE in then.values()
+    paths = {*then, *(() if made else now)}
+    return sorted(path for path in paths if then.get(path) not in (now.get(path), NOT_MADE))
 
 
 def _identity(program: Mapping[str, object]) -> str:

@@ -136,6 +136,8 @@ def run_claims(
             done.failed = str(error)
         else:
             done.looks.append(_look(file, claims, experiment, directory, trials))
+            if experiment.makes_programs:  # compared when the run is resumed: as its set-up left them
+                done.digests = digests_of(experiment)
         finally:
             took_s = time.monotonic() - started
             done.seconds += took_s

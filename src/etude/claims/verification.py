@@ -49,14 +49,13 @@ class OtherFile:
 
 def verified(theirs: Result, ours: Result) -> Verified:
     """The results of one claim, side by side."""
-    pairs = zip(_estimates(theirs, ours.claim), _estimates(ours, ours.claim), ours.claim.hold, strict=True)
-    return Verified(
-        ours.claim, theirs, ours, tuple(_agreement(bound, then, now) for then, now, bound in pairs)
-    )
-
-
-def _estimates(result: Result, claim: Claim) -> list[Estimate | None]:
-    return [f.estimate for f in result.findings] or [None] * len(claim.hold)
+    bounds = {f.bound.text: f.bound for result in (theirs, ours) for f in result.findings}
+    then, now = ({f.bound.text: f.estimate for f in result.findings} for result in (theirs, ours))
+    pairs = [
+        _agreement(each, then.get(each.text), now.get(each.text))
+        for each in bounds.values() or ours.claim.hold
+    ]
+    return Verified(ours.claim, theirs, ours, tuple(pairs))
 
 
 def _agreement(bound: Bound, theirs: Estimate | None, ours: Estimate | None) -> Agreement:

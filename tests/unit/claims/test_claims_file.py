@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from etude.claims.check import problems
 from etude.claims.claims_file import read_claims
+from etude.claims.digests import NOT_MADE, changed, digests_of
 from etude.errors import InputError, UsageError
 
 FILE = """\
@@ -32,6 +34,38 @@ def written(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "c.toml"
     path.write_text(text)
     return path
+
+
+def test_a_program_that_the_set_up_builds_is_not_missing(tmp_path: Path) -> None:
+    """It has its digest once it is there, and is compared from then on."""
+    built = FILE.replace("metrics.", "commands.built = './built x'\nsetup = 'make built'\nmetrics.", 1)
+    (tmp_path / "numbers").write_text("2\n1\n")
+    file = read_claims(written(tmp_path, built))
+    experiment = file.experiments["sorts"]
+    assert list(problems(file, experiment)) == []
+    before = digests_of(experiment)
+    assert before[str(tmp_path / "built")] == NOT_MADE
+    (tmp_path / "built").write_text("#!/bin/sh\n")
+    after = digests_of(experiment)
+    assert changed(before, after) == []
+    (tmp_path / "built").write_text("#!/bin/sh\n:\n")
+    assert changed(after, digests_of(experiment)) == [str(tmp_path / "built")]
+    without = read_claims(written(tmp_path, built.replace("./built", "./nosuch").replace("setup", "cleanup")))
+    found = [str(each) for each in problems(without, without.experiments["sorts"])]
+    assert [each.partition(": ")[0] for each in found] == [f"{tmp_path}/c.toml:3"]
+
+
+def test_an_error_in_a_scale_has_its_line(tmp_path: Path) -> None:
+    for old, new, line in (
+        ("trials = 20", "trials = 2", 9),
+        ("trials = 20", 'setup = "x"\nbudget = "a while"', 10),
+        ("trials = 20", 'needs = { disk = "much" }', 9),
+        ("trials = 20", 'metrics.lines = "("', 9),
+        ('commands.new = "sort -u numbers"', "[experiment.sorts.quick.metrics]\nlines = '('", 11),
+    ):
+        with pytest.raises(InputError) as raised:
+            read_claims(written(tmp_path, FILE.replace(old, new)), "quick")
+        assert str(raised.value).partition(": ")[0] == f"{tmp_path}/c.toml:{line}", new
 
 
 def test_a_scale_replaces_what_it_names(tmp_path: Path) -> None:
@@ -69,7 +103,7 @@ CASES = {
     "two kinds": ("inputs =", 'script = "a.ap"\ninputs =', 2),
     "a command for a shell": ("sort -n numbers", "sort -n numbers | head", 3),
     "an invalid regex": ("([0-9]+) lines", "([0-9]+ lines", 5),
-    "too few trials": ("trials = 20", "trials = 5", 2),
+    "too few trials": ("trials = 20", "trials = 5", 9),
     "no claims": (FILE[FILE.index("[claim") :], "", 1),
     "a confidence of nothing": ('title = "Sorting"', "confidence = 0.2", 1),
     "a margin of false": ('title = "Sorting"', "margin = false", 1),

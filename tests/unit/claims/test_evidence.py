@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from etude.analysis.load_subject import read_ours
 from etude.claims.bound import Bound, parse_bound
@@ -13,6 +15,8 @@ from etude.claims.claims_file import read_claims
 from etude.claims.evidence import bound_of_expect, findings
 from etude.claims.run import looks_of
 from etude.stats.sequential import Estimate, Evidence, all_of, decide, evidence_within, planned_looks
+from etude.surface.map_store import MapStore, surface_result_of
+from etude.surface.summary import optimum
 from golden.corpus import lay_out
 
 FILE = """\
@@ -20,6 +24,8 @@ FILE = """\
 script = "s.ap"
 [experiment.p]
 simulate = "mm1:500"
+[experiment.m]
+surface = "m.toml"
 [claim.c]
 text = "t"
 hold = "peak >= 3"
@@ -59,6 +65,26 @@ def test_a_stored_peak_supports_and_refutes(place: Path) -> None:
     assert [f.evidence.towards for f in found] == [True, False, True]
     assert all(f.evidence.p < 0.05 for f in found)
     assert looks_of(experiment) == (60,)
+
+
+def test_the_best_of_a_surface_is_widened_for_the_choice_among_all_configurations(place: Path) -> None:
+    """The largest of many estimates is too large on average: its interval holds for all of them at once."""
+    lay_out("surface/simulated", place)
+    store = place / "surface/simulated"
+    mapped = surface_result_of(MapStore(store))
+    best = optimum(mapped)
+    assert best is not None
+    chosen_among = int(mapped.filled.known.sum())
+    assert chosen_among > 5
+    alone, of_all = (float(ndtri(1 - (1 - mapped.confidence) / (2 * n))) for n in (1, chosen_among))
+    (found,) = findings(
+        store, read_claims(place / "c.toml").experiments["m"], (parse_bound("best >= 3"),), 0.01
+    )
+    assert found.estimate is not None
+    interval = found.estimate.interval(1.0 - mapped.confidence)
+    for side, single in ((interval.low, best.best.low), (interval.high, best.best.high)):
+        expected = math.log(single / best.best.value) * of_all / alone
+        assert math.log(side / found.estimate.value) == pytest.approx(expected, rel=1e-6)
 
 
 def test_few_trials_and_unmeasured_results_decide_nothing(place: Path) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from etude.claims.bound import parse_bound
-from etude.claims.verification import _side, change_of, other_files
-from etude.stats.sequential import Estimate
+from etude.claims.claims_file import read_claims
+from etude.claims.evidence import Finding
+from etude.claims.run import Result
+from etude.claims.verification import _side, change_of, other_files, verified
+from etude.stats.sequential import Decision, Estimate, Evidence
 
 RATIO = parse_bound("ratio(elapsed, B/A) <= 1.3")
 MEAN = parse_bound("mean(elapsed, A) <= 5 ms")
@@ -44,6 +48,33 @@ def test_errors_of_means_are_taken_relative_to_them() -> None:
 def test_units_and_signs_that_do_not_fit_have_no_ratio() -> None:
     assert change_of(estimate(0.0, 0.1, logarithmic=False), estimate(1.0, 0.1)) is None
     assert change_of(Estimate(1.0, 0.1, 0.1, 9.0, True, 10, "B"), estimate(1.0, 0.1)) is None
+
+
+def test_each_line_that_a_script_expects_is_a_bound_of_its_own(tmp_path: Path) -> None:
+    """`expect` is one bound in the file, and as many in the results as tests have an EXPECT."""
+    (tmp_path / "c.toml").write_text(
+        '[experiment.s]\nscript = "s.ap"\n[claim.c]\ntext = "t"\nhold = "expect"\n'
+    )
+    (claim,) = read_claims(tmp_path / "c.toml").claims
+    texts = ("mean(elapsed, A) <= 5 ms", "mean(elapsed, B) <= 5 ms", "ratio(elapsed, B/A) <= 1.3")
+    theirs, ours = (
+        Result(
+            claim,
+            "supported",
+            Decision(True, 0.01, 0.05),
+            tuple(Finding(parse_bound(each), estimate(0.004, 1e-5), Evidence(0.01, 1.0)) for each in chosen),
+            10,
+            1.0,
+            0.05,
+        )
+        for chosen in (texts[:2], texts[1:])
+    )
+    found = verified(theirs, ours).bounds
+    assert [(a.bound.text, a.theirs is None, a.ours is None) for a in found] == [
+        (texts[0], False, True),
+        (texts[1], False, False),
+        (texts[2], True, False),
+    ]
 
 
 def test_a_direction_is_a_side_of_one_for_a_ratio_and_of_the_bound_for_a_mean() -> None:

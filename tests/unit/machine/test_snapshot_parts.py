@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from etude.machine import snapshot
 from etude.machine.snapshot import Command
 from etude.machine.snapshot.disks import free_fragment
-from etude.machine.snapshot.programs import Elf, Packages, read_elf
+from etude.machine.snapshot.programs import Elf, Packages, _of_line, read_elf
 from etude.machine.snapshot.software import MASKED, value_shown
 from etude.osutil import mounts as mountinfo
 
@@ -200,7 +200,24 @@ def test_a_script_brings_its_interpreter_along(tmp_path: Path) -> None:
     assert seen["run"]["interpreter"] == "tool"
 
 
-def test_of_a_shell_line_its_first_word_counts_and_of_an_interpreter_its_script(tmp_path: Path) -> None:
+LINES = {
+    "a | b -x; c && d": ["a", "b", "c", "d"],
+    "X=1 a >b 2>c <d e": ["a"],
+    ">b a": ["a"],
+    "for x in 1 2; do a $x; done; if b; then c; else d; fi": ["a", "b", "c", "d"],
+    "(a); { b; }\ncd /; ! c || exec d": ["a", "b", "c", "d"],
+    "f() { a; }; f; g": ["a", "g"],
+    "'a' 'b|c'; $x y; `z`": ["a"],
+    "echo 'a": [],
+}
+
+
+@pytest.mark.parametrize(("line", "named"), LINES.items(), ids=range(len(LINES)))
+def test_all_commands_of_a_shell_line_are_its_programs(line: str, named: list[str]) -> None:
+    assert list(_of_line(line)) == named
+
+
+def test_of_a_shell_line_its_commands_count_and_of_an_interpreter_its_script(tmp_path: Path) -> None:
     root = lay_out(tmp_path, {f"bin/{name}": name for name in ("sh", "work", "python3", "named")})
     for file in (root / "bin").iterdir():
         file.chmod(0o755)
@@ -211,6 +228,13 @@ def test_of_a_shell_line_its_first_word_counts_and_of_an_interpreter_its_script(
 
     assert names("sh", "-c", "A=1 work | sort") == ["sh", "work"]
     assert names("sh", "-c", "cd x && y") == ["sh"]
+    assert names("sh", "-c", "work | named") == ["sh", "work", "named"]
+    listed = snapshot.programs(root, [Command(("sh", "-c", "x || y; named"), "/bin")], {})
+    assert {name: bool(program) for name, program in listed.items()} == {
+        "sh": True,
+        "x": False,
+        "named": True,
+    }
     assert names("nothing") == []
     assert names("work", APPROGRAMS="named, nothing", PATH="/bin") == ["work", "named"]
     here = snapshot.programs(Path("/"), [Command(("python3", "-u", f"{own}/b.py"))], dict(os.environ))

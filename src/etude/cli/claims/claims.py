@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from etude.api.call import plain
 from etude.api.claims import claims
 from etude.claims.check import problems
 from etude.claims.claims_file import read_claims
@@ -72,7 +73,7 @@ def run_run(options: argparse.Namespace) -> int:
 
     try:
         with ending_by_signals(), naming_results(on_disk):
-            found = claims(
+            found = plain(claims)(
                 options.file,
                 options.ids,
                 scale=options.scale,

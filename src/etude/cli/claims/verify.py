@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from etude.analysis.snapshot_differences import Differences
+from etude.api.call import plain
 from etude.api.claims_verification import verify_claims
 from etude.claims.stored_claims import has_claims
 from etude.cli.claims.look_display import LookDisplay, exit_code
@@ -39,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         with ending_by_signals(), naming_results(on_disk):
-            found = verify_claims(
+            found = plain(verify_claims)(
                 bundle,
                 scale=options.scale,
                 directory=place,

@@ -119,14 +119,15 @@ class Command:
 def programs(root: Path, commands: Iterable[Command], environment: Mapping[str, str]) -> Part:
     """Programs of the commands, their scripts, and those that the user names, by the name by which they were called.
 
-    None for a program that does not exist.
+    None for a program that does not exist; of a shell line only its first one is listed then.
     """
     found: Part = {}
     further = environment.get(VARIABLE, "").replace(",", " ").split()
     for command in (*commands, *(Command((name,)) for name in further)):
         search = command.search or environment.get("PATH") or os.defpath
-        for name in _names(command.words):
-            if name not in found and len(found) < MAX_PROGRAMS:
+        for place, name in enumerate(_names(command.words)):
+            needed = place <= 1 or resolve(root, name, search, command.directory)
+            if needed and name not in found and len(found) < MAX_PROGRAMS:
                 _add(root, found, name, search, command.directory)
     return found
 
@@ -145,7 +146,8 @@ def toolchain(root: Path, environment: Mapping[str, str]) -> Part:
 
 
 def _names(words: Sequence[str]) -> Iterator[str]:
-    """Program names in a command: the first word; for a shell line its first word, for an interpreter its script."""
+    """Program names in a command: the first word; for a shell line those of its commands, for an interpreter its
+    script."""
     if not words:
         return
     first, *rest = words
@@ -154,33 +156,52 @@ def _names(words: Sequence[str]) -> Iterator[str]:
     if not base.startswith(INTERPRETERS):
         return
     if base.endswith("sh") and rest[:1] == ["-c"] and len(rest) > 1:
-        yield from _first_of_line(rest[1])
+        yield from _of_line(rest[1])
     else:
         script = next((word for word in rest if not word.startswith("-")), None)
         if (script is not None and "/" in script) or (script and "." in script):
             yield script
 
 
-def _first_of_line(line: str) -> Iterator[str]:
-    """The first word of a shell line that is neither an assignment nor a shell builtin."""
+def _of_line(line: str) -> Iterator[str]:
+    """The first word of each command of a shell line, without assignments, shell builtins and functions."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=_BETWEEN)
+    lexer.whitespace = " \t\r"
+    lexer.whitespace_split = True
     try:
-        words = shlex.split(line, comments=True)
+        words = list(lexer)
     except ValueError:
         return
-    for word in words:
-        name, is_assignment, _ = word.partition("=")
-        if is_assignment and name.isidentifier():
-            continue
-        if all(c not in word for c in "$`|&;<>(){}*?!") and word not in _SHELLS_OWN:
-            yield word
-        return
+    begins, functions = True, set()
+    before = ""
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        if _is_between(word):
+            begins = begins or not set(word) & {"<", ">"}
+        elif begins and not set(before) & {"<", ">"} and not _ASSIGNMENT.match(word) and word not in _LEADING:
+            begins = False
+            if after.startswith("()"):
+                functions.add(word)
+            elif word not in _SHELLS_OWN | functions and all(c not in word for c in "$`{}*?!"):
+                yield word
+        before = word if _is_between(word) else ""
 
 
+def _is_between(word: str) -> bool:
+    return bool(word) and set(word) <= set(_BETWEEN)
+
+
+_BETWEEN = "();<>|&\n"
+"""Characters that end a word, and a command unless they redirect."""
+_ASSIGNMENT = re.compile(r"[^\W\d]\w*=")
+_LEADING = frozenset(
+    ("!", "do", "elif", "else", "exec", "if", "nohup", "then", "time", "until", "while", "{", "}")
+)
+"""Words before the first word of a command."""
 _SHELLS_OWN = frozenset(
     (
-        *(".", ":", "[", "alias", "bg", "cd", "command", "do", "echo", "eval", "exec", "exit"),
-        *("export", "false", "for", "if", "printf", "read", "set", "shift", "test", "then", "time"),
-        *("trap", "true", "ulimit", "umask", "unset", "until", "wait", "while"),
+        *(".", ":", "[", "alias", "bg", "break", "case", "cd", "command", "continue", "done", "echo", "esac"),
+        *("eval", "exit", "export", "false", "fi", "for", "function", "local", "printf", "read", "return"),
+        *("set", "shift", "source", "test", "trap", "true", "ulimit", "umask", "unset", "wait"),
     )
 )
 
