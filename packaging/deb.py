@@ -74,7 +74,7 @@ def main() -> int:
     parser.add_argument("wheel", type=Path)
     parser.add_argument("release", choices=RELEASES)
     parser.add_argument("--output", type=Path, default=PROJECT / "dist", metavar="DIRECTORY")
-    parser.add_argument("--compression", choices=("none", "zstd", "xz"), default="xz")
+    parser.add_argument("--compression", choices=("none", "zstd", "xz"), default="zstd")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # what is in memory is removed
     try:
@@ -86,7 +86,7 @@ def main() -> int:
     return 0
 
 
-def build(wheel: Path, release: str, output: Path, compression: str = "xz") -> Path:
+def build(wheel: Path, release: str, output: Path, compression: str = "zstd") -> Path:
     """The package's file.
 
     Raises:

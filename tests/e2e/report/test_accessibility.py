@@ -24,12 +24,29 @@ REPORTS = {
     "peaks": ["peak/posterior", "peak/bracket"],
     "map": ["surface/predicted"],
     "lab": ["io/buffers"],
+    "replays": ["replays/faithful.json", "replays/changed.json"],
+    "load": ["load/overloaded.jsonl"],
+    "pool": ["surface/pooled"],
     "summaries": ["readers/hyperfine-1.json"],
 }
 """Stored results that `etude report` makes a page of, by the kind of page."""
 HISTORY = "stores/history.sqlite"
 PAGES = [pytest.param(name, marks=pytest.mark.quick) if name == "bench" else name for name in REPORTS]
-ALL = [*PAGES, "history"]
+ALL = [*PAGES, "history", "claims"]
+CLAIMS = """\
+[experiment.sizes]
+output = "any"
+trials = 10
+commands.one = "echo 1"
+commands.two = "echo 2"
+metrics.size = "([0-9])"
+[claim.twice]
+text = "two is twice as large"
+hold = "ratio(size, two/one) >= 1.5"
+[claim.once]
+text = "one is larger than four"
+hold = "mean(size, one) >= 4"
+"""
 PAPER = 718
 """Width of an A4 page between its margins, pixels."""
 FULL = """
@@ -60,6 +77,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         if name == "history":
             store = str(lay_out(HISTORY, place))
             assert main(["history", "sort", "--page", str(page), "--store", store]) == 0
+        elif name == "claims":
+            (place / "claims.toml").write_text(CLAIMS)
+            results = str(place / "claims")
+            assert main(["claims", "run", str(place / "claims.toml"), "-o", results]) == 1
+            assert main(["claims", "report", results, "-o", str(page)]) == 0
         else:
             inputs = [str(lay_out(each, place / name)) for each in REPORTS[name]]
             assert main(["report", "-o", str(page), *inputs]) == 0

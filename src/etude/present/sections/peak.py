@@ -266,7 +266,9 @@ def readings_figure(task: Task, trials: Sequence[Trial], answer: Answer) -> Figu
     shown = [(t.load, r) for t in trials if (r := slo_ratio_of(task.goal, t)) <= HIGHEST]
     loads, values = (tuple(each[n] for each in shown) for n in (0, 1))
     x = "clients" if task.closed else "load (requests/s)"
-    figure = readings_over_load(Varying("trials", loads, values), "response / limit", 1.0, x=x)
+    beyond = len(trials) - len(shown)
+    y = "response / limit" + (f" ({counted(beyond, 'trial')} beyond {HIGHEST:g} not drawn)" if beyond else "")
+    figure = readings_over_load(Varying("trials", loads, values), y, 1.0, x=x)
     if answer.rate is None:
         return figure
     bounded = answer.low > 0 and math.isfinite(answer.high)
