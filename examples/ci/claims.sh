@@ -1,7 +1,8 @@
 #!/bin/bash
-# claims.sh DESCRIPTION BASE [HEAD]: checks the claims of a pull request. DESCRIPTION is a file with its text; the claims
-# file (docs/howto/claims.md) stands in it between a line ```claims and a line ```. BASE, where HEAD (default: the commit
-# that is checked out) left it, and HEAD are built in base and head, beside the claims file: commands name them so, as in
+# claims.sh DESCRIPTION BASE [HEAD]: checks the claims of a pull request. DESCRIPTION is a file with its text; the
+# claims file (docs/howto/claims.md) stands in it between a line ```claims and a line ```. BASE, where HEAD (default:
+# the commit that is checked out) left it, and HEAD are built in base and head, beside the claims file: commands name
+# them so, as in
 #
 #     base = "base/sum 500000"
 #     head = "head/sum 500000"

@@ -29,6 +29,7 @@ from etude.experiment import run as experiments
 from etude.experiment.session import new_directory
 from etude.present.section import Section
 from etude.present.sections.verification import verification_section
+from etude.present.sections.verification_page import verification_page
 from etude.results.bundle import open_bundle
 from etude.results.reader import read_experiment
 
@@ -58,6 +59,10 @@ class Verification(Result):
     def section(self) -> Section:
         """A table of both results, and what differs where a claim is refuted."""
         return verification_section(self.file, self.claims, self.differences, self.files, self.scales[0])
+
+    def page(self) -> str:
+        """A page in HTML: both results of each claim, and what differs between the machines."""
+        return verification_page(self.file, self.claims, self.differences, self.files, self.section())
 
     def to_frame(self) -> polars.DataFrame:
         """One row per bound: `id`, `bound`, `theirs`, `ours`, `change`, `low`, `high`, and both verdicts."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from etude.claims.bound import Bound
 from etude.claims.claims_file import Claim
@@ -108,9 +109,25 @@ def _welch(*parts: tuple[float, float]) -> float:
 
 
 def other_files(theirs: Mapping[str, str], ours: Mapping[str, str]) -> tuple[OtherFile, ...]:
-    """Files whose digests differ, or that only one side has."""
+    """Files whose digests differ, or that only one side has.
+
+    A file that only one side has is the same as the only one of that name of the other side, wherever it lies.
+    """
+    pairs = {path: path for path in {*theirs, *ours}}
+    lone = [_by_name(one.keys() - other.keys()) for one, other in ((theirs, ours), (ours, theirs))]
+    for name in lone[0].keys() & lone[1].keys():
+        (there, *others), (here, *more) = lone[0][name], lone[1][name]
+        if not others and not more:
+            pairs[there] = pairs.pop(here)
     return tuple(
-        OtherFile(name, theirs.get(name, ""), ours.get(name, ""))
-        for name in sorted({*theirs, *ours})
-        if theirs.get(name) != ours.get(name)
+        OtherFile(there, theirs.get(there, ""), ours.get(here, ""))
+        for there, here in sorted(pairs.items())
+        if theirs.get(there) != ours.get(here)
     )
+
+
+def _by_name(paths: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        found.setdefault(PurePath(path).name, []).append(path)
+    return found

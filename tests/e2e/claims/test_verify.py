@@ -158,6 +158,10 @@ def test_a_claim_refuted_here_names_the_input_that_differs(measured: Path, tmp_p
     (other,) = found.files
     assert other.name == str(measured / "outside")
     assert other.theirs != other.ours
+    page = found.page()
+    assert page.index('id="verdicts"') < page.index('id="claim-longer"') < page.index('id="differs"')
+    assert page.count("data:image/svg+xml") == 1
+    assert str(measured / "outside") in page[page.index('id="claim-longer"') : page.index('id="claim-alike"')]
 
 
 def test_an_altered_bundle_is_refused(unpacked: Path) -> None:
@@ -206,7 +210,10 @@ def test_a_bundle_of_other_results_holds_no_claims(measured: Path, tmp_path: Pat
 
 def test_the_exit_code_is_that_of_our_verdicts(measured: Path, tmp_path: Path) -> None:
     bundle = str(measured / "bundle.tar.gz")
-    done = etude("claims", "verify", bundle, "-o", "ours", "--json", cwd=tmp_path, check=1)
+    done = etude(
+        "claims", "verify", bundle, "-o", "ours", "--json", "--page", "p.html", cwd=tmp_path, check=1
+    )
+    assert (tmp_path / "p.html").stat().st_size > 10_000
     assert [c["ours"] for c in json.loads(done.stdout)["claims"]] == ["supported", "refuted"]
     etude("claims", "report", "ours", cwd=tmp_path)
     assert (tmp_path / "ours" / "report.html").stat().st_size > 10_000

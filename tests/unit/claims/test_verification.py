@@ -88,3 +88,14 @@ def test_a_direction_is_a_side_of_one_for_a_ratio_and_of_the_bound_for_a_mean() 
 def test_files_of_one_side_only_differ_too() -> None:
     found = other_files({"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "4", "d": "5"})
     assert [(f.name, f.theirs, f.ours) for f in found] == [("b", "2", "4"), ("c", "3", ""), ("d", "", "5")]
+
+
+def test_a_program_elsewhere_is_compared_by_its_name() -> None:
+    theirs = {"/a/x": "1", "/a/y": "2", "/a/z": "3", "/b/z": "4"}
+    found = other_files(theirs, {"/c/x": "1", "/c/y": "5", "/c/z": "3"})
+    assert [(f.name, f.theirs, f.ours) for f in found] == [
+        ("/a/y", "2", "5"),
+        ("/a/z", "3", ""),
+        ("/b/z", "4", ""),
+        ("/c/z", "", "3"),
+    ]

@@ -82,6 +82,7 @@ def claims_verify_options(parser: argparse.ArgumentParser) -> None:
     add("--scale", metavar="NAME", help="run in this scale, such as quick (default: that of the bundle)")
     _add_budget(add)
     add_output(add, "DIR", "results directory; one of the same bundle is resumed")
+    add("--page", metavar="FILE", help="also write a page: both results of each claim, and what differs")
     add("--json", action="store_true", help="print JSON")
     add("-q", "--quiet", action="store_true", help="no progress")
 

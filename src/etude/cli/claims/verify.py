@@ -12,9 +12,9 @@ from etude.claims.stored_claims import has_claims
 from etude.cli.claims.look_display import LookDisplay, exit_code
 from etude.experiment.session import new_directory
 from etude.osutil.processes import ending_by_signals, naming_results
+from etude.present.page.content import write
 from etude.present.section import FilePath
-from etude.present.sections.machine import differences_blocks
-from etude.present.sections.verification import verification_document
+from etude.present.sections.verification import announcement, verification_document
 from etude.present.terminal import show
 from etude.present.to_json import print_json
 
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
 
     def announce(found: Differences) -> None:
         if not options.json:
-            show(differences_blocks((bundle.name, "now"), found, everything=False))
+            show(announcement(bundle.name, found))
 
     def on_disk(_: object) -> str:
         return (
@@ -51,8 +51,11 @@ def run(options: argparse.Namespace) -> int:
             )
     finally:
         display.close()
+    if options.page:
+        write(Path(options.page), found.page())
     if options.json:
         print_json(verification_document(found.claims, found.differences, found.files, found.scales))
     else:
-        show([*found.blocks(), FilePath("Results", str(place), "aside")])
+        page = [FilePath("Page", options.page, "aside")] if options.page else []
+        show([*found.blocks(), FilePath("Results", str(place), "aside"), *page])
     return exit_code([v.ours.status for v in found.claims])

@@ -60,11 +60,21 @@ def _blocks(
         yield Sentence(line)
     for each in found:
         if each.ours.status == "refuted":
-            yield Sentence(text.refuted(each, differences.differs, files))
+            yield Sentence(text.refuted(each, differences, files))
         elif each.ours.failed:
             yield Sentence(f"{each.claim.id}: {claims_text.reason(each.ours)}")
         elif each.ours.status == "undecided" and (cost := decision_cost(file, each.ours)) is not None:
             yield Sentence(claims_text.undecided(each.ours, *cost))
+
+
+def announcement(bundle: str, found: Differences) -> Iterator[Block]:
+    """The differences that change results most often, before anything runs, and the number of the others."""
+    ranked = text.likely_first(found)
+    named = [d for d in ranked if text.rank(d) < len(text.CAUSES)][: text.MOST_ANNOUNCED]
+    yield Sentence(f"{text.DIFFERS}, {bundle} → now:" if named else text.NOTHING_DIFFERS, "strong")
+    yield from (Sentence(f"  {difference}") for difference in named)
+    if others := len(ranked) - len(named):
+        yield Sentence(f"  {text.others_line(others, bundle)}", "aside")
 
 
 def verification_document(
