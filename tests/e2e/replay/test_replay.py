@@ -175,6 +175,13 @@ def test_another_result_is_told_and_judged(by_hand: Path) -> None:
     assert "Not faithful: 33.33 % " in told
 
 
+def test_a_replay_without_a_schedule_cannot_be_judged(by_hand: Path) -> None:
+    """It is refused before anything is played."""
+    prepared(by_hand)
+    run("replay", "--judge", "--timing", "none", "a.roll", "stage", at=by_hand, status=2)
+    assert not (by_hand / "stage" / "out").exists()
+
+
 def test_a_replay_that_lacks_most_of_the_programs_bytes_is_not_faithful(by_hand: Path) -> None:
     script = by_hand / "b.script"
     head, rest = (by_hand / "a.script").read_text().split("\n", 1)

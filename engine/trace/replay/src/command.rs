@@ -161,6 +161,10 @@ pub fn replay_main(arguments: impl Iterator<Item = OsString>) -> u8 {
 }
 
 fn replay_verb(options: Options) -> Result<u8, Failed> {
+    if options.judge && options.timing == Timing::None {
+        let what = "--judge with --timing none: expected a schedule, by which a replay is judged";
+        return Err(etude_options::usage(REPLAY, what));
+    }
     let source = &options.source;
     if let Some(directory) = &options.directory {
         return played(&options, roll(source)?, source, directory);
