@@ -24,13 +24,17 @@ die() {
     exit "$1"
 }
 
-# The claims file of a description; empty without one. Fails for two blocks, and for one without an end.
+# The claims file of a description; empty without one. Fails for two blocks, for one without an end, for one in a
+# comment, which no reviewer sees, and for what is almost the begin of one.
 claims_of() {
     tr -d '\r' <"$1" | awk '
-        /^ ? ? ?```[ \t]*claims[ \t]*$/ && !inside { inside = 1; blocks++; next }
+        !inside && /<!--/ { comment = 1 }
+        !inside && /-->/ { comment = 0 }
+        /^ ? ? ?```[ \t]*claims[ \t]*$/ && !inside { inside = 1; blocks++; wrong += comment; next }
         /^ ? ? ?```[ \t]*$/ && inside { inside = 0; next }
+        tolower($0) ~ /^[ \t]*(```+|~~~+)[ \t]*claims/ { wrong++ }
         inside { print }
-        END { exit blocks > 1 || inside }'
+        END { exit blocks > 1 || inside || wrong }'
 }
 
 # build COMMIT TREE LOG: checks the commit out and builds it.
@@ -82,7 +86,7 @@ main() {
     base=$(git merge-base "$base" "$head_commit") ||
         die 3 "$2: has no commit in common with ${3:-HEAD}: fetch the whole history"
     file=$(claims_of "$description") ||
-        die 3 "$1: expected one block of claims that ends with a line \`\`\`"
+        die 3 "$1: expected one block of claims, in no comment, from a line \`\`\`claims to a line \`\`\`"
     [[ $file ]] || exit 0
     printf '%s\n' "$file" >"$dir/claims.toml"
     # Names of one length: a program may run faster or slower by how long its path is.

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from etude.claims.evidence import estimate_of_ratio
 from etude.stats.ratio import paired_mean_ratio
-from etude.stats.sequential import Evidence, decide, evidence_within, over_looks, planned_looks
+from etude.stats.sequential import Evidence, at_a_look, decide, evidence_within, planned_looks
 
 Floats = NDArray[np.float64]
 MARGIN, FIRST = 0.01, 10
@@ -50,11 +50,9 @@ def times(rng: np.random.Generator, mean: float, cv: float, count: int, outliers
 
 def looks_at(base: Floats, other: Floats, looks: Sequence[int], level: float = 0.0) -> tuple[int, Evidence]:
     """Trials and evidence that other/base is at most 1, at the first look that decides, or the last."""
-    seen: list[Evidence] = []
     for count in looks:
         ratio = paired_mean_ratio(base[:count], other[:count])
-        seen.append(evidence_within(estimate_of_ratio(ratio), 0.0, 1.0, MARGIN))
-        found = over_looks(seen, len(looks))
+        found = at_a_look(evidence_within(estimate_of_ratio(ratio), 0.0, 1.0, MARGIN), len(looks))
         if found.p <= level:
             break
     return count, found

@@ -400,6 +400,17 @@ def work_differences(trials: Trials) -> list[WorkDifference]:
     return found
 
 
+def printed_by(trials: Trials) -> dict[str, frozenset[str]]:
+    """Digests of what each test printed on standard output, in all runs whose output was captured."""
+    columns = trials.columns
+    found: dict[str, set[str]] = {name: set() for name in names_of(trials.experiment)}
+    for row, members in (columns.rare or {}).items():
+        name = columns.test.texts[columns.test.codes[row]]
+        if name in found and "stdout" in members:
+            found[name].add(members["stdout"]["sha256"])
+    return {name: frozenset(digests) for name, digests in found.items()}
+
+
 def _first_output(columns: Columns, rows: Whole) -> int | None:
     _, first = np.unique(columns.trial[rows], return_index=True)
     firsts = np.sort(rows[first]).tolist() if columns.rare else ()

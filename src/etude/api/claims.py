@@ -17,7 +17,7 @@ from etude.claims.claims_file import FULL, ClaimsFile, Experiment, read_claims
 from etude.claims.run import Observer, run_claims
 from etude.claims.run import Result as ClaimResult
 from etude.experiment import run as experiments
-from etude.experiment.plan import CHECK_FIRST, NewLimits, make_plan
+from etude.experiment.plan import CHECK_EACH, CHECK_FIRST, NewLimits, make_plan
 from etude.experiment.session import new_directory
 from etude.present.section import Section
 from etude.present.sections.claims import claims_section
@@ -81,7 +81,7 @@ class Runner:
             budget_s=math.inf,
             shell=experiment.shell,
             primary=experiment.primary,
-            check_output=CHECK_FIRST,
+            check_output=CHECK_EACH if experiment.guards_output else CHECK_FIRST,
         )
         experiments.run(plan, place, observe=self._observe, verb="bench")
 

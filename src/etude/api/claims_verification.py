@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from filecmp import cmp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +113,7 @@ def verify_claims(
         if not (root / STATE).is_file():
             raise InputError(f"{path}: holds no claims: expected a bundle of results of etude claims run")
         theirs = read_packed(root)
+        read_claims(theirs.file.path, scale or theirs.state.scale)
         place = (
             new_directory(None, f"claims-{theirs.file.path.stem}") if directory is None else Path(directory)
         )
@@ -133,13 +135,23 @@ def verify_claims(
 
 
 def _staged(theirs: StoredClaims, place: Path) -> Path:
-    """The claims file in a directory of its own with all inputs, copied once."""
+    """The claims file in a directory of its own with all inputs, copied once.
+
+    Raises:
+        InputError: another bundle was verified there.
+    """
     work = place / WORK
     target = work / theirs.file.path.name
-    if target.exists():
+    inputs = packed_inputs(theirs)[0]
+    if work.exists():
+        copied = {work / name: path for name, path in inputs.items()} | {target: theirs.file.path}
+        if other := next(
+            (a for a, b in copied.items() if not a.is_file() or not cmp(a, b, shallow=False)), None
+        ):
+            raise InputError(f"{other}: is not that of the bundle; name another directory")
         return target
-    work.mkdir(parents=True, exist_ok=True)
-    for name, path in packed_inputs(theirs)[0].items():
+    work.mkdir(parents=True)
+    for name, path in inputs.items():
         (work / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, work / name)
         with open(path, "rb") as opened:

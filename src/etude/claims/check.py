@@ -50,7 +50,7 @@ def _of_kind(experiment: Experiment) -> Iterator[tuple[str, EtudeError]]:
         except EtudeError as error:
             yield "simulate" if experiment.simulate else experiment.kind, error
     for path in experiment.inputs:
-        if not os.access(path, os.R_OK):
+        if not os.access(path, os.R_OK) or not (path.is_file() or path.is_dir()):
             key = "replay" if experiment.kind == "replay" and path.is_absolute() else "inputs"
             yield key, InputError(f"{path} cannot be read: expected an input of the experiment")
 

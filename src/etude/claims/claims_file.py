@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NoReturn, TypeVar
 
@@ -42,6 +42,8 @@ _EXPECTED = {
 }
 _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 _NAME = re.compile(r"[^\W\d]\w*")
+_RESERVED = frozenset(("claims.json", "report.html", "work"))
+"""Files and directories beside those of the experiments."""
 _OF_FILE = frozenset({"title", "confidence", "margin", "experiment", "claim"})
 _OF_CLAIM = frozenset({"text", "experiment", "hold", "figure"})
 _RUNS = frozenset({"trials", "budget", "variables", "inputs", "needs", "simulate", *KINDS})
@@ -110,6 +112,7 @@ class Experiment:
                 cool=self.cool,
                 data=self.data,
                 environment=dict(self.variables),
+                timeout_s=self.budget_s,
                 **self.hooks,
             )
             for name, line in self.commands.items()
@@ -120,6 +123,11 @@ class Experiment:
         """The unit of each metric of its commands."""
         own = {each.name: stored_unit(each.unit).base for each in self.metrics}
         return {name: kind.unit for name, kind in METRICS.items()} | own
+
+    @property
+    def guards_output(self) -> bool:
+        """True if tests that print something else than the ones they are compared with refute a claim."""
+        return self.kind == "commands" and self.compares_output and not self.metrics
 
     @property
     def makes_programs(self) -> bool:
@@ -232,7 +240,8 @@ def _claim(whole: Section, name: str, experiments: Mapping[str, Experiment]) -> 
     bounds = _bounds(table, name)
     for bound in bounds:
         _check_fits(table, bound, experiment)
-    if apart := contradiction(bounds):
+    named = [replace(each, metric=each.metric or experiment.primary) for each in bounds]
+    if apart := contradiction(named):
         table.fail("hold", f"claim {name}: {apart[0].text} and {apart[1].text} cannot both hold")
     text = table.text_at("text")
     if not text:
@@ -288,8 +297,11 @@ def _experiment(table: Section, name: str, scale: str) -> Experiment:
     table.only(scales | known)
     for key in scales:
         table.section(key).only(known)
-    if not _ID.fullmatch(name):
-        table.fail(None, f"experiment {name!r}: expected a name of letters, digits, - . and _")
+    if not _ID.fullmatch(name) or name in _RESERVED:
+        table.fail(
+            None,
+            f"experiment {name!r}: expected a name of letters, digits, - . and _, but none of Étude's files",
+        )
     if scale in scales:
         table = _merged(table, table.section(scale))
     kinds = [kind for kind in KINDS if kind in table.values] or (
@@ -394,6 +406,8 @@ def _list(table: Section, key: str) -> tuple[str, ...]:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(each, str) and each for each in texts):
         table.fail(key, f"{table.named(key)}: expected a list of texts")
+    if any("\0" in each for each in texts):
+        table.fail(key, f"{table.named(key)}: expected texts without \\u0000")
     return tuple(texts)
 
 

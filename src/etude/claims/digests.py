@@ -46,7 +46,7 @@ def input_digests(experiment: Experiment) -> dict[str, str]:
     """SHA-256 of each input of an experiment, by its absolute path. Raises InputError: one cannot be read."""
     found: dict[str, str] = {}
     for path in (*experiment.inputs, *([experiment.file] if experiment.file else [])):
-        found |= dict(_of_input(Path(os.path.abspath(path))))
+        found |= dict(digests_below(Path(os.path.abspath(path))))
     return found
 
 
@@ -61,12 +61,15 @@ def _identity(program: Mapping[str, object]) -> str:
     return str(program.get("sha256") or program.get("build_id") or f"{program.get('bytes')} bytes")
 
 
-def _of_input(path: Path) -> Iterator[tuple[str, str]]:
+def digests_below(path: Path) -> Iterator[tuple[str, str]]:
+    """Path and SHA-256 of a file, or of all files below a directory. Raises InputError: it cannot be read."""
     if path.is_dir():
         for each in sorted(path.rglob("*")):
             if each.is_file():
-                yield from _of_input(each)
+                yield from digests_below(each)
         return
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: is no file and no directory: expected an input of the claims")
     try:
         with open(path, "rb") as file:
             yield str(path), hashlib.file_digest(file, "sha256").hexdigest()

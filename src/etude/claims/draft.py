@@ -18,10 +18,11 @@ from etude.analysis.verdict_options import VerdictOptions
 from etude.claims.bound import Bound, parse_bound
 from etude.claims.claims_file import FEW, MARGIN, MOST_TRIALS
 from etude.errors import InputError
-from etude.experiment.plan import from_document
+from etude.experiment.plan import Plan, from_document
 from etude.experiment.test import Test
 from etude.peak.search_store import SearchStore, stored_answer
 from etude.results.reader import read_experiment
+from etude.results.results import machine_member
 from etude.surface.map_store import MapStore, surface_result_of
 from etude.surface.summary import optimum
 
@@ -36,6 +37,8 @@ class Draft:
     """Their tables."""
     claims: dict[str, tuple[str, Bound]] = field(default_factory=dict)
     """Experiment and bound by id."""
+    comments: list[str] = field(default_factory=list)
+    """Lines before the first table."""
     files: dict[str, str] = field(default_factory=dict)
     """Texts of harnesses and specifications, written beside it."""
 
@@ -72,6 +75,11 @@ def _of_commands(made: Draft, name: str, place: Path, document: Mapping[str, Any
     plan = from_document(document["plan"], str(place / "experiment.json"))
     tests = [test for test in plan.tests if test.role == "test"]
     first = tests[0]
+    if lost := sorted({key for test in tests for key in _unstated(test, first)} | _of_plan(plan)):
+        raise InputError(
+            f"{place}: was measured with {', '.join(lost)}, which a claims file cannot state: measure without, or by a "
+            "script"
+        )
     table: dict[str, Any] = {"commands": {test.name: _line(test, plan.shell) for test in tests}}
     options: dict[str, Any] = {
         "shell": plan.shell,
@@ -87,7 +95,26 @@ def _of_commands(made: Draft, name: str, place: Path, document: Mapping[str, Any
     subject = read_ours(place)
     table["trials"] = max(MOST_TRIALS, *(int(series.kept.sum()) for series in subject.tests))
     made.experiments[name] = table
+    where = machine_member(document, "directory", "path")
+    made.comments.append(
+        f"# {name}: its commands were measured in {where}; here they run in the directory of this file."
+    )
     _add_comparisons(made, name, subject)
+
+
+def _unstated(test: Test, first: Test) -> Iterator[str]:
+    """Options of a test that a claims file has no key for, or has one for all tests."""
+    usual = Test(test.name, test.command)
+    for key in ("workers", "cpus", "inner", "stdin", "groups"):
+        if getattr(test, key) != getattr(usual, key):
+            yield {"stdin": "--input", "cpus": "--cpu"}.get(key, f"--{key}")
+    for key in ("setup", "prepare", "conclude", "cleanup", "cool", "data", "metrics", "environment"):
+        if getattr(test, key) != getattr(first, key):
+            yield f"another {key} for each command"
+
+
+def _of_plan(plan: Plan) -> set[str]:
+    return {"--ignore-failure"} if plan.ignore_failure else set()
 
 
 def _line(test: Test, shell: str | None) -> str:
@@ -194,7 +221,7 @@ def _free(name: str, taken: Mapping[str, object]) -> str:
 
 def as_toml(made: Draft, sentence: Callable[[Bound], str]) -> str:
     """The claims file. `sentence`: the statement of a bound in words."""
-    lines = []
+    lines = [*made.comments]
     for name, table in made.experiments.items():
         lines += [f"[experiment.{_key(name)}]", *_table(table), ""]
     for name, (experiment, bound) in made.claims.items():

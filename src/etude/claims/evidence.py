@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -14,13 +14,14 @@ from etude.analysis import gate
 from etude.analysis.comparison import Comparison
 from etude.analysis.comparisons import compare_tests
 from etude.analysis.load_subject import read_ours
-from etude.analysis.subject import Subject
+from etude.analysis.subject import Subject, printed_by, subject_of_trials
 from etude.analysis.verdict_options import VerdictOptions
 from etude.claims.bound import Bound
 from etude.claims.claims_file import FEW, Experiment
 from etude.errors import UsageError
 from etude.peak.search_store import SearchStore, stored_answer
 from etude.results.series import Series
+from etude.results.trials import read_trials
 from etude.stats.intervals import effective_count
 from etude.stats.moments import deviation_of, mean_of
 from etude.stats.ratio import Ratio
@@ -31,7 +32,22 @@ from etude.surface.summary import optimum
 from etude.surface.surface_result import z_of
 from etude.units.formatting import counted
 
-Lacking = Literal["", "not measured", "few", "unit", "noise", "other work", "no interval", "no rate", "words"]
+Lacking = Literal[
+    "",
+    "not measured",
+    "few",
+    "unit",
+    "noise",
+    "other work",
+    "varying output",
+    "no interval",
+    "no rate",
+    "words",
+    "early",
+]
+
+Printed = Mapping[str, frozenset[str]]
+"""Digests of what each test printed."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +64,10 @@ class Finding:
 
 
 def findings(
-    place: Path, experiment: Experiment, bounds: tuple[Bound, ...], margin: float
+    place: Path, experiment: Experiment, bounds: tuple[Bound, ...], margin: float, *, last: bool = True
 ) -> tuple[Finding, ...]:
-    """The finding on each bound from the results of its experiment.
+    """The finding on each bound from the results of its experiment. last: all planned trials are made: a trend over
+    them is known only then.
 
     Raises:
         InputError: the results cannot be read.
@@ -59,9 +76,20 @@ def findings(
         return tuple(_of_peak(place, bound, margin) for bound in bounds)
     if experiment.kind == "surface":
         return tuple(_of_best(place, bound, margin) for bound in bounds)
-    subject = read_ours(place)
+    if not (place / "experiment.json").exists():  # in Auto-pilot's format
+        subject, printed = read_ours(place), {}
+    else:
+        trials = read_trials(place)
+        subject, printed = subject_of_trials(trials), printed_by(trials)
     bounds = tuple(each for bound in bounds for each in _written_out(subject, bound))
-    return tuple(_of_trials(subject, experiment, bound, margin) for bound in bounds)
+    found = [_of_trials(subject, printed, experiment, bound, margin) for bound in bounds]
+    return tuple(
+        replace(f, evidence=NOTHING_KNOWN, lacking="early") if _is_early(f, last) else f for f in found
+    )
+
+
+def _is_early(found: Finding, last: bool) -> bool:
+    return found.bound.of == "trend" and not last and not found.lacking
 
 
 def _written_out(subject: Subject, bound: Bound) -> Iterator[Bound]:
@@ -97,7 +125,9 @@ def nothing(bound: Bound, lacking: Lacking, detail: str = "") -> Finding:
     return Finding(bound, None, NOTHING_KNOWN, lacking, detail)
 
 
-def _of_trials(subject: Subject, experiment: Experiment, bound: Bound, margin: float) -> Finding:
+def _of_trials(
+    subject: Subject, printed: Printed, experiment: Experiment, bound: Bound, margin: float
+) -> Finding:
     if bound.of == "expect":
         return nothing(bound, "words" if bound.tests else "not measured", "EXPECT")
     metric = bound.metric or (experiment.primary if experiment.extends else subject.asked.primary)
@@ -113,7 +143,11 @@ def _of_trials(subject: Subject, experiment: Experiment, bound: Bound, margin: f
         return _of_mean(series[0], metric, bound, margin)
     if bound.of == "trend":
         return _of_trend(series[0], metric, bound)
-    return _of_ratio(subject, experiment, series, metric, bound, margin)
+    if experiment.guards_output and (other := _other_work(subject, printed, series)) is not None:
+        return Finding(
+            bound, None, NOTHING_KNOWN if other == "varying output" else Evidence(1.0, 0.0), other, names[1]
+        )
+    return _of_ratio(subject, series, metric, bound, margin)
 
 
 def _of_mean(series: Series, metric: str, bound: Bound, margin: float) -> Finding:
@@ -142,12 +176,8 @@ def _of_trend(series: Series, metric: str, bound: Bound) -> Finding:
     return Finding(bound, found, evidence_within(found, bound.low, bound.high))
 
 
-def _of_ratio(
-    subject: Subject, experiment: Experiment, series: list[Series], metric: str, bound: Bound, margin: float
-) -> Finding:
+def _of_ratio(subject: Subject, series: list[Series], metric: str, bound: Bound, margin: float) -> Finding:
     base, other = series
-    if experiment.compares_output and _differs(subject, base.test, other.test):
-        return Finding(bound, None, Evidence(1.0, 0.0), "other work", other.test)
     made, without = compare_tests(subject, metric, VerdictOptions(reference=base.test))
     found = next((c for c in made if c.other == other.test), None)
     if found is None:
@@ -182,9 +212,17 @@ def _as_claimed(finding: Finding, c: Comparison) -> Finding:
     return finding
 
 
-def _differs(subject: Subject, *tests: str) -> bool:
-    """True if the tests ended differently, or printed something else."""
-    return any(w.test in tests and (w.base in tests or not w.base) for w in subject.work)
+def _other_work(subject: Subject, printed: Printed, series: Sequence[Series]) -> Lacking | None:
+    """Whether both tests ended alike and printed the same in all runs; None if they did."""
+    base, other = (each.test for each in series)
+    if any(
+        w.what == "ending" and w.test in (base, other) and w.base in (base, other, "") for w in subject.work
+    ):
+        return "other work"
+    of_base, of_other = (printed.get(name, frozenset()) for name in (base, other))
+    if of_base == of_other and len(of_base) <= 1:
+        return None
+    return "varying output" if len(of_base) > 1 else "other work"
 
 
 def _of_peak(place: Path, bound: Bound, margin: float) -> Finding:

@@ -6,7 +6,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -17,15 +17,15 @@ from etude.claims.claims_file import FEW, Claim, ClaimsFile, Experiment
 from etude.claims.digests import changed, digests_of
 from etude.claims.evidence import Finding, findings
 from etude.codec import decoded, plain
-from etude.errors import EtudeError, InputError, Interrupted, Restarting
+from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, Restarting
 from etude.osutil.files import replace_file
 from etude.stats.sequential import (
     NOTHING_KNOWN,
     Decision,
     Evidence,
     all_of,
+    at_a_look,
     decide,
-    over_looks,
     planned_looks,
 )
 
@@ -101,6 +101,11 @@ def looks_of(experiment: Experiment) -> tuple[int, ...]:
     return planned_looks(FEW, experiment.trials) if experiment.extends else (experiment.trials,)
 
 
+def is_last(experiment: Experiment, trials: int) -> bool:
+    """True if no further trials are planned."""
+    return not experiment.extends or trials == looks_of(experiment)[-1]
+
+
 def run_claims(
     file: ClaimsFile,
     claims: Sequence[Claim],
@@ -126,24 +131,36 @@ def run_claims(
         observe(experiment, trials)
         started = time.monotonic()
         try:
-            for error in problems(file, experiment):
-                raise error
-            # Hooks run in the claims file's directory: their log needs a path that does not depend on it.
-            runner.measure(experiment, (directory / experiment.name).absolute(), trials)
-        except (Restarting, Interrupted):
+            lacking = next(problems(file, experiment), None)
+            if lacking is None:
+                # Hooks run in the claims file's directory: their log needs a path that does not depend on it.
+                bounded = replace(experiment, budget_s=min(experiment.budget_s, max(1.0, budget_s - spent_s)))
+                runner.measure(bounded, (directory / experiment.name).absolute(), trials)
+        except (Restarting, Interrupted, MachineRefuses):
             raise
         except EtudeError as error:
             done.failed = str(error)
         else:
+            if lacking is not None:
+                done.failed = str(lacking)
+                continue
+            _compare(directory, experiment, done)
             done.looks.append(_look(file, claims, experiment, directory, trials))
-            if experiment.makes_programs:  # compared when the run is resumed: as its set-up left them
-                done.digests = digests_of(experiment)
         finally:
             took_s = time.monotonic() - started
             done.seconds += took_s
             spent_s += took_s
             _write(directory, state)
     return results_of(file, claims, state, directory)
+
+
+def _compare(directory: Path, experiment: Experiment, done: Measured) -> None:
+    """Raise InputError for a program or an input that changed since it was first measured. What a set-up has made by
+    its first look is compared from then on."""
+    now = digests_of(experiment)
+    if found := changed(done.digests, now):
+        raise InputError(f"{found[0]} changed while experiment {experiment.name} of {directory} was measured")
+    done.digests = now
 
 
 def open_state(file: ClaimsFile, claims: Sequence[Claim], directory: Path) -> State:
@@ -154,6 +171,11 @@ def open_state(file: ClaimsFile, claims: Sequence[Claim], directory: Path) -> St
     """
     now = {claim.experiment: digests_of(file.experiments[claim.experiment]) for claim in claims}
     if not (directory / STATE).exists():
+        for name in now:
+            if (directory / name).exists():
+                raise InputError(
+                    f"{directory / name}: exists, but no {STATE} beside it; name another directory"
+                )
         state = State(
             VERSION,
             file.scale,
@@ -235,7 +257,8 @@ def _look(
     evidence, counts = {}, [0]
     for claim in claims:
         if claim.experiment == experiment.name:
-            seen = findings(directory / experiment.name, experiment, claim.hold, file.margin)
+            last = is_last(experiment, trials)
+            seen = findings(directory / experiment.name, experiment, claim.hold, file.margin, last=last)
             found = all_of([each.evidence for each in seen])
             evidence[claim.id] = (found.supported, found.refuted)
             counts += [each.estimate.count for each in seen if each.estimate is not None]
@@ -243,14 +266,12 @@ def _look(
 
 
 def decisions(file: ClaimsFile, claims: Sequence[Claim], state: State) -> tuple[Decision, ...]:
-    """The decision on each claim from all looks so far."""
+    """The decision on each claim from the last look at its experiment: its results say the same."""
     family = []
     for claim in claims:
         seen = state.experiments[claim.experiment].looks
-        found = [Evidence(*look.evidence[claim.id]) for look in seen]
-        if found and found[-1] == NOTHING_KNOWN:  # few trials, noise: what an earlier look had is void
-            found = []
-        family.append(over_looks(found, len(looks_of(file.experiments[claim.experiment]))))
+        found = Evidence(*seen[-1].evidence[claim.id]) if seen else NOTHING_KNOWN
+        family.append(at_a_look(found, len(looks_of(file.experiments[claim.experiment]))))
     return decide(family, 1.0 - file.confidence)
 
 
@@ -261,8 +282,11 @@ def results_of(
     found = []
     for claim, decision in zip(claims, decisions(file, claims, state), strict=True):
         experiment, done = file.experiments[claim.experiment], state.experiments[claim.experiment]
+        last = bool(done.looks) and is_last(experiment, done.looks[-1].trials)
         seen = (
-            findings(directory / experiment.name, experiment, claim.hold, file.margin) if done.looks else ()
+            findings(directory / experiment.name, experiment, claim.hold, file.margin, last=last)
+            if done.looks
+            else ()
         )
         status: Status = (
             "undecided" if decision.supported is None else "supported" if decision.supported else "refuted"

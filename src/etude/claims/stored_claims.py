@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.claims.claims_file import Claim, ClaimsFile, read_claims
-from etude.claims.digests import input_digests
+from etude.claims.digests import digests_below, input_digests
 from etude.claims.evidence import findings
-from etude.claims.run import STATE, Result, State, read_state, results_of
+from etude.claims.run import STATE, Result, State, check_state, is_last, read_state, results_of
 from etude.errors import InputError, UsageError
 from etude.stats.sequential import all_of
 
@@ -61,7 +61,10 @@ def read_packed(root: Path) -> StoredClaims:
         InputError: there are none; they are invalid; an input or a verdict is another than when they were run.
     """
     state = read_state(root)
-    found = _stored(root / "results", root / SOURCES / Path(state.file).name, state)
+    path = root / SOURCES / Path(state.file).name
+    found = _stored(root / "results", path, state)
+    if not path.is_file() or path.read_text("utf-8", "replace") != state.text:
+        raise InputError(f"{path}: is another claims file than the one that was run; was it edited?")
     packed_inputs(found)
     _check_evidence(found, root)
     return found
@@ -75,6 +78,7 @@ def _stored(results: Path, path: Path, state: State) -> StoredClaims:
         raise InputError(f"{STATE}: {error}; was it edited?") from None
     if {claim.experiment for claim in claims} != state.experiments.keys():
         raise InputError(f"{STATE}: has other experiments than its claims; was it edited?")
+    check_state(file, claims, state, results)
     return StoredClaims(results, file, claims, state)
 
 
@@ -85,7 +89,10 @@ def _check_evidence(stored: StoredClaims, root: Path) -> None:
         if not looks:
             continue
         experiment = stored.file.experiments[claim.experiment]
-        found = findings(stored.directory / experiment.name, experiment, claim.hold, stored.file.margin)
+        last = is_last(experiment, looks[-1].trials)
+        found = findings(
+            stored.directory / experiment.name, experiment, claim.hold, stored.file.margin, last=last
+        )
         now = all_of([each.evidence for each in found])
         then = looks[-1].evidence.get(claim.id, (math.nan, math.nan))
         if not all(
@@ -126,6 +133,10 @@ def inputs_of(stored: StoredClaims) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in stored.state.experiments:
         found |= input_digests(stored.file.experiments[name])
+    place = stored.file.path.absolute().parent
+    for path in recorded_digests(stored):
+        if not os.path.isabs(path) and (place / path).is_file():  # a program beside the claims file
+            found |= dict(digests_below(place / path))
     return found
 
 

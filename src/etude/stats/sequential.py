@@ -7,7 +7,7 @@ between looks. bench/claims/results.md has the simulated error rates and the tri
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scipy.special import ndtri, stdtr
@@ -130,13 +130,9 @@ def all_of(found: Sequence[Evidence]) -> Evidence:
     )
 
 
-def over_looks(found: Iterable[Evidence], looks: int) -> Evidence:
-    """Evidence of a series of looks, of at most `looks` planned ones (union bound)."""
-    seen = list(found) or [NOTHING_KNOWN]
-    return Evidence(
-        min(1.0, looks * min(each.supported for each in seen)),
-        min(1.0, looks * min(each.refuted for each in seen)),
-    )
+def at_a_look(found: Evidence, looks: int) -> Evidence:
+    """Evidence at one of so many planned looks, whichever it is (union bound)."""
+    return Evidence(min(1.0, looks * found.supported), min(1.0, looks * found.refuted))
 
 
 def planned_looks(first: int, last: int) -> tuple[int, ...]:

@@ -29,6 +29,7 @@ from etude.peak.harnesses.command import fill
 from etude.results.model import Measurement
 from etude.results.reader import load_results, read_experiment
 from etude.results.results import Results
+from etude.results.trial_join import stored_unit
 from etude.stats.describe import describe
 from etude.surface.response import ConfigurationRequest, Response, Tell, failed_sample
 from etude.surface.samples import Sample
@@ -60,7 +61,8 @@ class Metric(Response):
 
     @property
     def unit(self) -> str:
-        return self.asked.unit
+        """Unit of the values as they are stored: that of `unit` without its prefix."""
+        return stored_unit(self.asked.unit).base
 
     @property
     def better(self) -> Literal["higher", "lower"]:
@@ -103,7 +105,9 @@ class Metric(Response):
             require_local_engine("a surface with resources")
         words = (*asked.setting.prefix, "/bin/sh", "-c", fill(self.asked.command, quoted))
         pattern = (
-            (MetricPattern(self.name, self.asked.pattern, self.unit or "1"),) if self.asked.pattern else ()
+            (MetricPattern(self.name, self.asked.pattern, self.asked.unit or "1"),)
+            if self.asked.pattern
+            else ()
         )
         setup = fill(self.asked.setup, quoted) or None
         left_s = _left(asked)

@@ -116,6 +116,9 @@ def test_a_description_without_claims_passes(clone: Path, tmp_path: Path) -> Non
         pytest.param(DESCRIPTION.replace("<= 0.75", "<= fast"), "claims.toml:8", id="bound"),
         pytest.param(DESCRIPTION.rstrip().removesuffix("```"), "description", id="open"),
         pytest.param(DESCRIPTION + DESCRIPTION, "description", id="two"),
+        pytest.param(DESCRIPTION.replace("```claims", "~~~claims"), "description", id="another fence"),
+        pytest.param(DESCRIPTION.replace("```claims", "```Claims"), "description", id="another word"),
+        pytest.param(f"<!--\n{DESCRIPTION}-->\n", "description", id="in a comment"),
     ],
 )
 def test_claims_that_cannot_be_read_are_named_in_the_comment(

@@ -236,6 +236,13 @@ def test_of_a_shell_line_its_commands_count_and_of_an_interpreter_its_script(tmp
         "named": True,
     }
     assert names("nothing") == []
+    for words in (
+        ("python3", "-c", "import os.path; print()"),
+        ("python3", "-m", "json.tool"),
+        ("awk", "{s+=$1/2}"),
+    ):
+        listed = snapshot.programs(root, [Command(words, "/bin")], {})
+        assert list(listed) == [words[0]]
     assert names("work", APPROGRAMS="named, nothing", PATH="/bin") == ["work", "named"]
     here = snapshot.programs(Path("/"), [Command(("python3", "-u", f"{own}/b.py"))], dict(os.environ))
     assert here[f"{own}/b.py"]["bytes"] == 7

@@ -301,3 +301,10 @@ def test_its_text_is_all_that_it_depends_on(tmp_path: Path) -> None:
     assert len(texts) == 6
     with pytest.raises(InputError, match=r"none\.ap: .*No such file"):
         _ = Metric(MetricOf("elapsed", "lower", script="none.ap"), tmp_path).text
+
+
+def test_values_are_in_the_base_of_their_unit(tmp_path: Path) -> None:
+    """A pattern in milliseconds is stored in seconds, and its unit says so."""
+    units = {"ms": "s", "KiB": "B", "req/s": "req/s", "": ""}
+    for told, stored in units.items():
+        assert Metric(MetricOf("v", "lower", told, "c {n}", pattern="v (.*)"), tmp_path).unit == stored

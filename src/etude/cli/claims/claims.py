@@ -15,7 +15,7 @@ from etude.claims.run import STATE
 from etude.cli.claims.look_display import LookDisplay, exit_code
 from etude.cli.claims.report import run as run_report
 from etude.cli.claims.verify import run as run_verify
-from etude.errors import Interrupted, UsageError, cannot_write
+from etude.errors import EtudeError, InputError, Interrupted, UsageError, cannot_write
 from etude.experiment.session import new_directory
 from etude.osutil.files import replace_file
 from etude.osutil.processes import ending_by_signals, naming_results
@@ -64,10 +64,10 @@ def run_run(options: argparse.Namespace) -> int:
     place = Path(options.output) if options.output else new_directory(None, f"claims-{file.path.stem}")
     display = LookDisplay(options.quiet)
 
-    def on_disk(_: object) -> str:
+    def on_disk(error: EtudeError | None) -> str:
         return (
             f"results are in {place}; the same command with -o {place} resumes"
-            if (place / STATE).exists()
+            if (place / STATE).exists() and not isinstance(error, InputError | UsageError)
             else ""
         )
 

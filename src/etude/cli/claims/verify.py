@@ -10,6 +10,7 @@ from etude.api.call import plain
 from etude.api.claims_verification import verify_claims
 from etude.claims.stored_claims import has_claims
 from etude.cli.claims.look_display import LookDisplay, exit_code
+from etude.errors import EtudeError, InputError, UsageError
 from etude.experiment.session import new_directory
 from etude.osutil.processes import ending_by_signals, naming_results
 from etude.present.page.content import write
@@ -33,9 +34,11 @@ def run(options: argparse.Namespace) -> int:
         if not options.json:
             show(announcement(bundle.name, found))
 
-    def on_disk(_: object) -> str:
+    def on_disk(error: EtudeError | None) -> str:
         return (
-            f"results are in {place}; the same command with -o {place} resumes" if has_claims(place) else ""
+            f"results are in {place}; the same command with -o {place} resumes"
+            if has_claims(place) and not isinstance(error, InputError | UsageError)
+            else ""
         )
 
     try:

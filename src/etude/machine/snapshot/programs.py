@@ -10,6 +10,7 @@ import stat
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -157,10 +158,16 @@ def _names(words: Sequence[str]) -> Iterator[str]:
         return
     if base.endswith("sh") and rest[:1] == ["-c"] and len(rest) > 1:
         yield from _of_line(rest[1])
-    else:
-        script = next((word for word in rest if not word.startswith("-")), None)
-        if (script is not None and "/" in script) or (script and "." in script):
-            yield script
+        return
+    options = list(takewhile(lambda word: word.startswith("-"), rest))
+    script = rest[len(options)] if len(options) < len(rest) else ""
+    given = base.startswith("awk") or any(word[:2] in ("-c", "-m", "-e", "-E") for word in options)
+    if not given and _SCRIPT.fullmatch(script):
+        yield script
+
+
+_SCRIPT = re.compile(r"[\w./+@=-]*[./][\w./+@=-]*")
+"""Path of a script, as opposed to the text of a program."""
 
 
 def _of_line(line: str) -> Iterator[str]:

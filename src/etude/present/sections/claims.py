@@ -11,7 +11,7 @@ from etude.claims.claims_file import ClaimsFile
 from etude.claims.cost import Cost, decision_cost
 from etude.claims.run import Result
 from etude.errors import EtudeError
-from etude.present.section import Block, Column, Section, Sentence, Table, number
+from etude.present.section import Block, Column, Section, Sentence, Table, note, number
 from etude.present.sentences import claims as text
 
 FORMAT, VERSION = "etude-claims", 1
@@ -37,7 +37,8 @@ def _blocks(file: ClaimsFile, results: Sequence[Result]) -> Iterator[Block]:
     )
     for result in results:
         if result.status == "undecided" and (cost := decision_cost(file, result)) is not None:
-            yield Sentence(text.undecided(result, *cost))
+            yield Sentence(text.undecided(result, file.experiments[result.claim.experiment].trials, *cost))
+    yield from (note(line) for line in text.caveats(file, results))
 
 
 def check_blocks(errors: Sequence[EtudeError], costs: Sequence[Cost], pilot: bool) -> Iterator[Block]:

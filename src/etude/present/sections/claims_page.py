@@ -40,7 +40,7 @@ def claims_page(stored: StoredClaims, now: datetime | None = None) -> str:
         block for block in verdicts.blocks if not isinstance(block, Sentence) or block.text not in summary
     )
     parts = [
-        Section("verdicts", "Claims", table),
+        Section("verdicts", "Claims", (*table, *_caveats(stored, results))),
         *(_claim(stored, r) for r in results),
         _how(stored),
         _badges(stored, results),
@@ -49,6 +49,11 @@ def claims_page(stored: StoredClaims, now: datetime | None = None) -> str:
     return to_page(
         "history.html.j2", title=title, made=made, version=__version__, verdict=summary, parts=parts
     )
+
+
+def _caveats(stored: StoredClaims, results: Sequence[Result]) -> Iterator[Block]:
+    if lines := text.caveats(stored.file, results):
+        yield Paragraphs(words.CAVEATS, tuple(lines))
 
 
 def claims_markdown(stored: StoredClaims) -> str:
@@ -74,7 +79,9 @@ def _blocks(stored: StoredClaims, result: Result) -> Iterator[Block]:
     reasons = [text.found_text(f, result.level) for f in result.findings]
     yield Paragraphs(words.MEASURED, tuple(reasons) or (text.reason(result),))
     if result.status == "undecided" and (needed := decision_cost(stored.file, result)) is not None:
-        yield Paragraphs(words.OPEN, (text.undecided(result, *needed),))
+        yield Paragraphs(
+            words.OPEN, (text.undecided(result, stored.file.experiments[claim.experiment].trials, *needed),)
+        )
     for finding in result.findings:
         if finding.estimate is not None:
             caption = words.figure_caption(finding.bound)

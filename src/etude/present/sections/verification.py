@@ -64,7 +64,9 @@ def _blocks(
         elif each.ours.failed:
             yield Sentence(f"{each.claim.id}: {claims_text.reason(each.ours)}")
         elif each.ours.status == "undecided" and (cost := decision_cost(file, each.ours)) is not None:
-            yield Sentence(claims_text.undecided(each.ours, *cost))
+            yield Sentence(
+                claims_text.undecided(each.ours, file.experiments[each.claim.experiment].trials, *cost)
+            )
 
 
 def announcement(bundle: str, found: Differences) -> Iterator[Block]:

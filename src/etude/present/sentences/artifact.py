@@ -28,6 +28,7 @@ class Part:
 CLAIM = "Claim"
 MEASURED = "Measured"
 OPEN = "What would decide it"
+CAVEATS = "Not checked, or chosen by the file"
 HOW = "How it was measured"
 MACHINE = "Machine"
 COMMANDS = "Commands of the experiments"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from etude.claims.bound import Bound
-from etude.claims.claims_file import Experiment
+from etude.claims.claims_file import CONFIDENCE, MARGIN, ClaimsFile, Experiment
 from etude.claims.cost import POWER, Cost
 from etude.claims.evidence import Finding, Lacking
 from etude.claims.run import Result
@@ -20,8 +20,11 @@ _LACKING: dict[Lacking, str] = {
     "unit": "it is measured in {detail}",
     "noise": "identical commands differ by {detail} here",
     "other work": "{detail} ends or prints otherwise than the test it is compared with",
+    "varying output": "the baseline prints something else in each run, so that outputs cannot be compared: "
+    'correct it, or set output = "any"',
     "no interval": "there is no interval: {detail}",
     "no rate": "no rate is known: {detail}",
+    "early": "a trend is judged when all planned trials are made",
     "words": "is in words, or about a difference: a reader judges",
 }
 
@@ -38,10 +41,39 @@ def summary(results: Sequence[Result]) -> str:
 def reason(result: Result) -> str:
     """The measured values of the bounds beside the bounds, or why there are none; one line."""
     if result.failed:
-        return f"could not be measured: {result.failed}"
+        return f"could not be measured: {result.failed.partition('; if that is how it should end')[0]}"
     if not result.findings:
         return "not measured yet"
     return "; ".join(found_text(each, result.level) for each in result.findings)
+
+
+def caveats(file: ClaimsFile, results: Sequence[Result]) -> list[str]:
+    """What the file leaves unchecked, or has chosen itself: outputs, hooks, confidence, margin."""
+    used = {r.claim.experiment for r in results}
+    chosen = [e for e in file.experiments.values() if e.name in used]
+    compared = {r.claim.experiment for r in results if any(bound.is_ratio for bound in r.claim.hold)}
+    unguarded = [e.name for e in chosen if not e.guards_output and e.name in compared]
+    alone = [r.claim.id for r in results if not any(b.is_ratio for b in r.claim.hold) and _prints(file, r)]
+    told = [
+        ("outputs are not compared in experiment", unguarded),
+        ("no outputs are compared, since no tests are, by claim", alone),
+    ]
+    lines = [f"{what} {', '.join(names)}" for what, names in told if names]
+    lines += [
+        f"experiment {e.name} also runs {key}: {line}"
+        for e in chosen
+        for key, line in e.hooks.items()
+        if line
+    ]
+    if file.confidence != CONFIDENCE:
+        lines.append(f"the file's confidence is {percent(file.confidence)}")
+    if file.margin != MARGIN:
+        lines.append(f"the file's margin is {percent(file.margin)}")
+    return lines
+
+
+def _prints(file: ClaimsFile, result: Result) -> bool:
+    return len(file.experiments[result.claim.experiment].commands) > 1
 
 
 def found_text(found: Finding, level: float) -> str:
@@ -67,14 +99,19 @@ def estimate_text(bound: Bound, estimate: Estimate, level: float) -> str:
     return f"{quantity(estimate.value, estimate.unit)} ({ends[0]} to {ends[1]})"
 
 
-def undecided(result: Result, trials: float, seconds: float) -> str:
-    """The further trials that would decide a claim and their time, or that none do."""
+def undecided(result: Result, most: int, trials: float, seconds: float) -> str:
+    """The further trials that would decide a claim and their time, or that none do. most: trials that are planned."""
     name = result.claim.id
     if math.isinf(trials):
         return f"{name}: the value is too near to its bound; more trials do not decide it."
     more = max(1, math.ceil(trials) - result.trials)
     time = f", about {duration(seconds)}" if math.isfinite(seconds) and seconds > 0 else ""
-    return f"{name}: about {counted(more, 'further trial')} of each test would decide it{time}."
+    how = (
+        "with a larger --budget"
+        if result.trials < most
+        else f"with trials = {result.trials + more} or more in the file, in another directory"
+    )
+    return f"{name}: about {counted(more, 'further trial')} of each test would decide it{time}: {how}."
 
 
 def bound_sentence(bound: Bound) -> str:

@@ -162,6 +162,11 @@ def _unclear(file: Path, claims: list[str], known: list[str], head: bytes) -> st
         return f"{file}: is a bundle, which stats and diff read; unpack it and name a directory below its results/"
     if is_report(file):
         return f"{file}: is the output of etude load or replay --json, which etude report reads"
+    if (file / "claims.json").is_file():
+        return (
+            f"{file}: holds results of claims, a directory for each experiment: name one of them, or use "
+            f"etude claims report {file}"
+        )
     for begins, advice in _OTHERWISE.items():
         if head.startswith(begins):
             return f"{file}: {advice}"
