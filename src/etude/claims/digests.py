@@ -15,6 +15,7 @@ from etude.machine.snapshot.programs import HERE, Command, describe, programs, r
 MAX_BYTES = 1 << 30
 """Largest input that is digested."""
 NOT_MADE = ""
+"""Digest of a program that a set-up has yet to build."""
 _PATIENCE_S = 10.0
 
 
