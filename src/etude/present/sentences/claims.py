@@ -48,7 +48,7 @@ def reason(result: Result) -> str:
 
 
 def caveats(file: ClaimsFile, results: Sequence[Result]) -> list[str]:
-    """What the file leaves unchecked, or has chosen itself: outputs, hooks, confidence, margin."""
+    """Lines on what the file leaves unchecked, or has chosen itself: outputs, hooks, confidence, margin."""
     used = {r.claim.experiment for r in results}
     chosen = [e for e in file.experiments.values() if e.name in used]
     compared = {r.claim.experiment for r in results if any(bound.is_ratio for bound in r.claim.hold)}
