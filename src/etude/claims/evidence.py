@@ -213,7 +213,7 @@ def _as_claimed(finding: Finding, c: Comparison) -> Finding:
 
 
 def _other_work(subject: Subject, printed: Printed, series: Sequence[Series]) -> Lacking | None:
-    """The reason why two tests cannot have done the same work, by their endings and all outputs; None if there is none."""
+    """The reason why two tests did other work, by their endings and all outputs; None if there is none."""
     base, other = (each.test for each in series)
     if any(
         w.what == "ending" and w.test in (base, other) and w.base in (base, other, "") for w in subject.work
