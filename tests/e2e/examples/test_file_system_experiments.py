@@ -70,7 +70,7 @@ def test_journal_modes_are_judged_by_what_fio_reports(
     assert found.judged == ("write_iops",)
     for name, mean in means(found, "write_iops").items():
         assert mean == pytest.approx(len(rates[name]) / sum(1 / rate for rate in rates[name]))
-    assert "ext4 on" in page
+    assert "ext4 at" in page
     assert "/scratch/mnt" in page
 
 

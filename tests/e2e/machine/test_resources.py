@@ -267,11 +267,11 @@ def test_a_discipline_of_somebody_else_is_left_alone(namespace: str) -> None:
 HOLDER = """
 import sys, time
 from pathlib import Path
-from etude.machine.resources.resource import limited
+from etude.machine.resources.resource import applied_levels
 from etude.machine.resources.table import resource_of
 import json, subprocess
 tables, levels = json.loads(sys.argv[1])
-with limited({name: resource_of(table, "x") for name, table in tables.items()}, levels, Path(sys.argv[2])) as setting:
+with applied_levels({name: resource_of(table, "x") for name, table in tables.items()}, levels, Path(sys.argv[2])) as setting:
     child = subprocess.Popen([*setting.prefix, "sleep", "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     print(json.dumps([setting.groups, setting.values, child.pid]), flush=True)
     time.sleep(60)
