@@ -271,7 +271,8 @@ from etude.machine.resources.resource import applied_levels
 from etude.machine.resources.table import resource_of
 import json, subprocess
 tables, levels = json.loads(sys.argv[1])
-with applied_levels({name: resource_of(table, "x") for name, table in tables.items()}, levels, Path(sys.argv[2])) as setting:
+resources = {name: resource_of(table, "x") for name, table in tables.items()}
+with applied_levels(resources, levels, Path(sys.argv[2])) as setting:
     child = subprocess.Popen([*setting.prefix, "sleep", "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     print(json.dumps([setting.groups, setting.values, child.pid]), flush=True)
     time.sleep(60)
