@@ -180,7 +180,9 @@ def replay(
     options = ["--timing", timing, "--speed", repr(speed)]
     if place is not None:
         options += ["--in", os.fspath(place)]
-    done = _engine("replay", "-q", "--judge", "--json", *options, os.fspath(captured))
+    if timing != "none":
+        options.append("--judge")
+    done = _engine("replay", "-q", "--json", *options, os.fspath(captured))
     if done.status not in (0, 1) or not done.output:
         raise _error("replay", done)
     return Replay(json.loads(done.output), None if timing == "none" else done.status == 0)
