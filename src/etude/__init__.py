@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from etude.api.over_time import History, StoredComparison, compare, history
     from etude.api.result import ShownResults, ShownVerdict
     from etude.api.traces import Recording, Replay, capture, record, replay
+    from etude.api.why import Why, why
     from etude.experiment.plan import Plan, make_plan
     from etude.experiment.test import Test
 
@@ -36,6 +37,7 @@ _PUBLIC = {
     "StoredComparison": "etude.api.over_time",
     "SurfaceMap": "etude.api.capacity",
     "Test": "etude.experiment.test",
+    "Why": "etude.api.why",
     "bench": "etude.api.measure",
     "capture": "etude.api.traces",
     "claims": "etude.api.claims",
@@ -50,6 +52,7 @@ _PUBLIC = {
     "run": "etude.api.measure",
     "stats": "etude.api.measure",
     "surface": "etude.api.capacity",
+    "why": "etude.api.why",
 }
 
 __all__ = [
@@ -64,6 +67,7 @@ __all__ = [
     "StoredComparison",
     "SurfaceMap",
     "Test",
+    "Why",
     "__version__",
     "bench",
     "capture",
@@ -80,6 +84,7 @@ __all__ = [
     "run",
     "stats",
     "surface",
+    "why",
 ]
 
 
@@ -109,7 +114,7 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'etude' has no attribute {name!r}")
     found = getattr(import_module(_PUBLIC[name]), name)
-    if name in ("claims", "history", "peak", "stats", "surface"):
+    if name in ("claims", "history", "peak", "stats", "surface", "why"):
         found.__name__ = (
             f"etude.{name}"  # by which `import etude.peak.search as x` finds the package's module
         )

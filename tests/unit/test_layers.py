@@ -22,7 +22,7 @@ LAYERS = (
     "cli",
     "api export",
     "present",
-    "claims",
+    "claims why",
     "iolab",
     "figures",
     "analysis",

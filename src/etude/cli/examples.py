@@ -47,6 +47,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("etude diff old new", "two results"),
         ("etude diff results now", "a result and the machine as it is now"),
     ),
+    "why": (
+        ("etude why results", "the first two tests: which causes, and how much of the difference"),
+        ("etude why results old new --pairs 20", "two tests by name"),
+    ),
     "plan": (
         ("etude plan pilot --effect 2%", "trials to find a difference of 2 %"),
         ("etude plan pilot --deadline 2h", "what fits into two hours"),

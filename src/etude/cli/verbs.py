@@ -25,6 +25,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "report": "one self-contained HTML page of results",
         "plot": "figures of results, for papers",
         "diff": "what differs between the machines of two results",
+        "why": "why a test takes longer: causes and their shares",
         "plan": "how many trials a difference needs, from a pilot",
         "export": "results in the formats of other programs",
         "bundle": "pack results for publication, or verify a bundle",
@@ -77,7 +78,7 @@ FOLDERS = {
     verb: folder
     for folder, verbs in {
         "measure": ("bench", "run", "io sweep", "io lab", "io explain"),
-        "analyse": ("stats", "report", "diff", "plan", "export", "bundle"),
+        "analyse": ("stats", "report", "diff", "why", "plan", "export", "bundle"),
         "claims": ("claims new", "claims check", "claims run", "claims verify", "claims report"),
         "figures": ("plot", "profile"),
         "capacity": ("peak", "surface"),

@@ -220,6 +220,38 @@ def diff_options(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="print JSON (docs/reference/formats.md)")
 
 
+WHY = """\
+Why one test takes longer than another: causes ranked, with their share of the difference and its interval.
+
+DIR is a results directory of `etude bench`. Further pairs of trials are run, plain and under instruments in the same
+random blocks: a timeline by perf (functions, system calls, page faults, waiting, on the critical path) and Étude's
+recorder (calls and bytes by file). What is in the directory of pairs already is shown again (docs/howto/why.md).
+"""
+
+
+def why_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude why`."""
+    add = parser.add_argument
+    add("directory", metavar="DIR", help="a results directory of etude bench")
+    add("tests", nargs="*", metavar="TEST", help="the two tests, the baseline first (default: the first two)")
+    add(
+        "--pairs",
+        type=kinds.count,
+        metavar="N",
+        help="number of pairs, 5 or more (default: what --time allows, 5 to 30)",
+    )
+    add(
+        "--time",
+        type=kinds.seconds,
+        default=60.0,
+        metavar="DURATION",
+        help="wall-clock time that all pairs may take (default 60s)",
+    )
+    add_output(add, "PAIRS", "directory of the pairs (default: why in DIR)")
+    add("--json", action="store_true", help="print JSON (docs/reference/formats.md)")
+    add("-q", "--quiet", action="store_true", help="no progress")
+
+
 PLAN = """\
 Plan from a pilot: how many trials, and how much time, a difference needs, and what fits a deadline.
 

@@ -1,0 +1,103 @@
+"""Causes of the difference between two tests (`etude why`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from etude.api.call import public
+from etude.api.result import PathText, Result, frame_of
+from etude.errors import UsageError
+from etude.experiment import run as experiments
+from etude.present.section import Section
+from etude.present.sections.why import why_section
+from etude.why.contributions import (
+    FEW,
+    Contribution,
+    CountDifference,
+    Split,
+    count_differences,
+    difference,
+    split,
+)
+from etude.why.instrumented_pairs import BUDGET_S, Instrumented, instrument_pairs
+
+if TYPE_CHECKING:
+    import polars
+
+PLACE = "why"
+"""Directory of the instrumented pairs in the results, unless another one is named."""
+
+
+@dataclass(frozen=True, repr=False)
+class Why(Result):
+    """Causes of a difference."""
+
+    measured: Instrumented
+    plain: Contribution
+    """The difference of plain trials, s."""
+    split: Split | None
+    """Its causes in time; None without a timeline."""
+    counts: tuple[CountDifference, ...]
+    directory: Path
+    """Directory of the instrumented pairs."""
+
+    def section(self) -> Section:
+        """The difference, its causes, the calls whose numbers differ."""
+        return why_section(self.measured, self.plain, self.split, self.counts)
+
+    def to_frame(self) -> polars.DataFrame:
+        """One row per listed cause: `process`, `kind`, `name`, `caller`, `seconds`, `low`, `high`, `share`."""
+        rows = [
+            {
+                "process": c.cause.process,
+                "kind": c.cause.kind,
+                "name": c.cause.name,
+                "caller": c.cause.caller,
+                "seconds": c.mean_s,
+                "low": c.low_s,
+                "high": c.high_s,
+                "share": c.mean_s / self.split.whole.mean_s if self.split.whole.mean_s else None,
+            }
+            for c in (self.split.listed if self.split else ())
+            if c.cause and self.split
+        ]
+        texts = dict.fromkeys(("process", "kind", "name", "caller"), str)
+        return frame_of(rows, {**texts, **dict.fromkeys(("seconds", "low", "high", "share"), float)})
+
+    def __repr__(self) -> str:
+        count = len(self.split.listed) if self.split else 0
+        return f"<Why {self.measured.b} differs from {self.measured.a}: {count} causes>"
+
+
+@public
+def why(
+    directory: PathText,
+    tests: Sequence[str] = (),
+    *,
+    output: PathText | None = None,
+    pairs: int | None = None,
+    budget_s: float = BUDGET_S,
+    observe: experiments.Observer = experiments.ignore_events,
+) -> Why:
+    """Explain the difference of two tests of stored results by further pairs of instrumented trials (`etude why`).
+
+    tests: two names (default: the first two). output: directory of the pairs (default: `why` in the results); what is
+    there already is shown. pairs: number of pairs (default: as many as budget_s of wall-clock time allows).
+
+    Raises:
+        InputError: the results cannot be run again; UsageError: no such tests; CommandFailed: a command failed.
+    """
+    place = Path(os.fspath(directory))
+    if len(tests) not in (0, 2):
+        raise UsageError(f"{len(tests)} tests: expected two, or none for the first two")
+    if pairs is not None and pairs < FEW:
+        raise UsageError(f"pairs {pairs}: expected {FEW} or more")
+    names = (tests[0], tests[1]) if tests else None
+    into = place / PLACE if output is None else Path(os.fspath(output))
+    found = instrument_pairs(place, names, into, pairs=pairs, budget_s=budget_s, observe=observe)
+    made = split(*found.runs) if all(len(side) >= FEW for side in found.runs) else None
+    return Why(found, difference(*found.plain_s), made, tuple(count_differences(*found.calls)), into)

@@ -1,0 +1,99 @@
+"""Causes of a difference: ranked, with their shares, and the calls whose numbers differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from etude.present.section import Block, Column, Section, Sentence, Table, note
+from etude.present.sentences import why as text
+from etude.why.contributions import Contribution, CountDifference, Split
+from etude.why.instrumented_pairs import Instrumented
+
+FORMAT, VERSION = "etude-why", 1
+
+
+def why_section(
+    found: Instrumented, plain: Contribution, split: Split | None, counts: Sequence[CountDifference]
+) -> Section:
+    """The difference, its causes, and what is not explained. split: None if there is no timeline."""
+    mean_s = sum(found.plain_s[0]) / len(found.plain_s[0])
+    first = text.headline(found.a, found.b, plain, mean_s)
+    return Section("why", first, tuple(_blocks(found, split, counts, first)), (first,))
+
+
+def _blocks(
+    found: Instrumented, split: Split | None, counts: Sequence[CountDifference], first: str
+) -> Iterator[Block]:
+    yield Sentence(first, "strong")
+    if split is not None and split.listed:
+        yield Table(
+            (
+                Column(text.CAUSE, [text.cause_text(c.cause) for c in split.listed if c.cause]),
+                Column(text.PROCESS, [c.cause.process for c in split.listed if c.cause], rank=1, words=True),
+                Column(text.DIFFERENCE, [text.seconds_text(c) for c in split.listed]),
+                Column(text.SHARE, [text.share_text(c, split.whole) for c in split.listed]),
+            ),
+            "causes",
+            text.CAUSES,
+        )
+    if split is not None:
+        yield Sentence(text.rest_line(split))
+    if counts:
+        yield Sentence(f"{text.COUNTS}:")
+        yield Table(
+            (
+                Column(text.CALL, [f"{c.call}()" for c in counts]),
+                Column(text.FILE, [c.file for c in counts], words=True),
+                Column(found.a, [text.count_text(c.a) for c in counts]),
+                Column(found.b, [text.count_text(c.b) for c in counts]),
+            ),
+            "counts",
+            words=2,
+        )
+        if line := text.counts_note(counts):
+            yield Sentence(line, "aside")
+    if split is not None:
+        yield Sentence(text.cost_line(found, split), "aside")
+    yield from (note(each) for each in found.lacking)
+
+
+def why_document(
+    found: Instrumented, plain: Contribution, split: Split | None, counts: Sequence[CountDifference]
+) -> dict[str, Any]:
+    """The causes as a document for programs."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "tests": [found.a, found.b],
+        "difference": _plain(plain),
+        "timeline": split
+        and {
+            "difference": _plain(split.whole),
+            "causes": [_plain(each) for each in split.listed],
+            "rest": _plain(split.rest),
+            "pairs": split.pairs,
+            "looked_at": split.looked_at,
+        },
+        "counts": [
+            {
+                "call": c.call,
+                "file": c.file,
+                "a": {"count": c.a.count, "bytes": c.a.bytes},
+                "b": {"count": c.b.count, "bytes": c.b.bytes},
+                "exact": c.exact,
+            }
+            for c in counts
+        ],
+        "lacking": list(found.lacking),
+    }
+
+
+def _plain(found: Contribution) -> dict[str, Any]:
+    cause = found.cause
+    of = (
+        {}
+        if cause is None
+        else {"process": cause.process, "kind": cause.kind, "name": cause.name, "caller": cause.caller}
+    )
+    return {**of, "seconds": found.mean_s, "low": found.low_s, "high": found.high_s}

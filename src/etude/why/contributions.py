@@ -1,0 +1,156 @@
+"""Contributions: how much of a difference each cause takes, as paired differences with simultaneous intervals.
+
+Source: Bonferroni's inequality over all causes that are looked at, Student's t for each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from etude.stats.intervals import t_quantile
+from etude.why.causes import Cause
+from etude.why.instruments import CallCount, Calls, Run
+
+CONFIDENCE = 0.95
+RARE = 0.005
+"""Share of a run's time below which a cause is added to the others of its process, whichever side it is on."""
+FEW = 5
+"""Smallest number of pairs."""
+MOST = 10
+"""Number of causes, and of counts, that are listed."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """A paired difference, s, with its interval."""
+
+    cause: Cause | None
+    """None: all together, or what is left."""
+    mean_s: float
+    low_s: float
+    high_s: float
+
+    @property
+    def is_told(self) -> bool:
+        """True if the interval does not hold 0."""
+        return self.low_s > 0.0 or self.high_s < 0.0
+
+
+@dataclass(frozen=True)
+class Split:
+    """The difference of the runs' times, split."""
+
+    whole: Contribution
+    listed: tuple[Contribution, ...]
+    """Causes whose intervals do not hold 0, the largest first."""
+    rest: Contribution
+    """The difference without the listed causes."""
+    looked_at: int
+    """Number of causes over which the intervals hold simultaneously."""
+    pairs: int
+
+
+@dataclass(frozen=True)
+class CountDifference:
+    """Calls of one name about one file, or about all, whose number or bytes differ between both tests."""
+
+    call: str
+    file: str
+    a: CallCount
+    b: CallCount
+    exact: bool
+    """True if all runs of a test have the same numbers; else these are medians, and no run of one test has a number
+    that one of the other has."""
+
+
+def split(a: Sequence[Run], b: Sequence[Run], confidence: float = CONFIDENCE) -> Split:
+    """The differences b - a of pairs of runs by cause.
+
+    Raises:
+        ValueError: fewer than FEW pairs, or numbers that differ.
+    """
+    if len(a) != len(b) or len(a) < FEW:
+        raise ValueError(f"{len(a)} and {len(b)} runs: expected as many, {FEW} or more")
+    names = grouped([run.causes for run in (*a, *b)])
+    sides = [[_sums(run.causes, names) for run in side] for side in (a, b)]
+    causes = sorted(set(names.values()))
+    apart = np.array([[y.get(c, 0.0) - x.get(c, 0.0) for c in causes] for x, y in zip(*sides, strict=True)])
+    level = 1.0 - (1.0 - confidence) / len(causes)
+    found = [_contribution(c, apart[:, n], level) for n, c in enumerate(causes)]
+    listed = sorted((each for each in found if each.is_told), key=lambda each: -abs(each.mean_s))[:MOST]
+    chosen = {each.cause for each in listed}
+    left = apart[:, [cause not in chosen for cause in causes]].sum(axis=1)
+    whole = _contribution(None, apart.sum(axis=1), confidence)
+    return Split(whole, tuple(listed), _contribution(None, left, confidence), len(causes), len(a))
+
+
+def difference(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE) -> Contribution:
+    """The mean of the paired differences b - a, s, with its interval; what has no partner is left out."""
+    pairs = list(zip(a, b, strict=False))
+    return _contribution(None, np.array([y - x for x, y in pairs]), confidence)
+
+
+def grouped(runs: Sequence[Mapping[Cause, float]]) -> dict[Cause, Cause]:
+    """The cause under which each is counted: itself, without its caller, or the others of its process.
+
+    It depends on the time of both tests together, not on their difference.
+    """
+    total: defaultdict[Cause, float] = defaultdict(float)
+    for run in runs:
+        for cause, seconds in run.items():
+            total[cause] += seconds
+    least = RARE * sum(total.values())
+    names = {cause: cause for cause in total}
+    for shorter in (_without_caller, _others):
+        sums = _sums(total, names)
+        names = {c: name if sums[name] >= least else shorter(name) for c, name in names.items()}
+    return names
+
+
+def _without_caller(cause: Cause) -> Cause:
+    return replace(cause, caller="")
+
+
+def _others(cause: Cause) -> Cause:
+    return Cause(cause.process, "other functions", "other functions")
+
+
+def _sums(causes: Mapping[Cause, float], names: Mapping[Cause, Cause]) -> Mapping[Cause, float]:
+    found: defaultdict[Cause, float] = defaultdict(float)
+    for cause, seconds in causes.items():
+        found[names[cause]] += seconds
+    return found
+
+
+def _contribution(cause: Cause | None, values: Floats, confidence: float) -> Contribution:
+    mean = float(values.mean())
+    error = float(values.std(ddof=1)) / math.sqrt(values.size)
+    reach = t_quantile(confidence, values.size - 1.0) * error
+    return Contribution(cause, mean, mean - reach, mean + reach)
+
+
+def count_differences(a: Sequence[Calls], b: Sequence[Calls]) -> list[CountDifference]:
+    """Calls whose numbers or bytes differ between all runs of one test and all of the other, the most first."""
+    found = []
+    for call, file in sorted({key for run in (*a, *b) for key in run}):
+        sides = [[run.get((call, file), CallCount(0, 0)) for run in side] for side in (a, b)]
+        for of in ("count", "bytes"):
+            x, y = ([getattr(each, of) for each in side] for side in sides)
+            if max(x) < min(y) or max(y) < min(x):
+                exact = all(len(set(side)) == 1 for side in (x, y))
+                found.append(CountDifference(call, file, _median(sides[0]), _median(sides[1]), exact))
+                break
+    found.sort(key=lambda d: (-abs(d.b.count - d.a.count), -abs(d.b.bytes - d.a.bytes)))
+    return found[:MOST]
+
+
+def _median(counts: Sequence[CallCount]) -> CallCount:
+    return CallCount(*(int(np.median([getattr(each, of) for each in counts])) for of in ("count", "bytes")))

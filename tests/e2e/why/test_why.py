@@ -1,0 +1,108 @@
+"""Causes that were put into a real program are found: by name, in time and by count."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import etude as library
+from etude.errors import UsageError
+from etude.why.instruments import missing
+from support.places import EXAMPLES
+from support.real import etude
+
+pytestmark = [
+    pytest.mark.needs_root,
+    pytest.mark.needs_program("perf", package="linux-perf"),
+    pytest.mark.needs_program("cc", package="gcc"),
+]
+SLEEP_S = 0.08
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example, built, with its data; and results of two tests. Skipped where perf is refused."""
+    if reason := missing("timeline"):
+        pytest.skip(reason)
+    here = tmp_path_factory.mktemp("why")
+    for name in ("copy.c", "Makefile"):
+        shutil.copy(EXAMPLES / "why" / name, here)
+    subprocess.run(["make", "-s"], cwd=here, check=True)
+    (here / "copy.data").write_bytes(os.urandom(8 << 20))
+    slower = f"./copy 8 4096 sleep={round(SLEEP_S * 1000)}"
+    etude(
+        "bench",
+        "-o",
+        "r",
+        "--trials",
+        "5",
+        "-n",
+        "fast",
+        "./copy 8 65536",
+        "-n",
+        "slow",
+        slower,
+        cwd=here,
+    )
+    return here
+
+
+def test_a_sleep_and_small_reads_are_named_with_their_time_and_count(place: Path) -> None:
+    done = etude("why", "r", "--pairs", "6", "--json", "-q", cwd=place)
+    told = json.loads(done.stdout)
+    assert told["tests"] == ["fast", "slow"]
+    causes = {(c["kind"], c["name"]): c for c in told["timeline"]["causes"]}
+    sleep = causes["call", "clock_nanosleep"]
+    assert sleep["low"] <= SLEEP_S * 1.05
+    assert sleep["high"] >= SLEEP_S
+    reads = next(c for c in told["counts"] if c["call"] == "read" and c["file"].endswith("copy.data"))
+    assert (reads["a"]["count"], reads["b"]["count"], reads["exact"]) == (128, 2048, True)
+    assert reads["a"]["bytes"] == reads["b"]["bytes"] == 8 << 20
+    assert not (place / "r" / "why" / "raw").exists()
+    again = etude("why", "r", "--json", "-q", cwd=place)
+    assert json.loads(again.stdout) == told
+    assert "clock_nanosleep()" in etude("why", "r", cwd=place).stdout
+
+
+def test_the_pairs_are_results_and_a_frame_has_the_causes(place: Path) -> None:
+    found = library.why(place / "r", output=place / "p", pairs=5)
+    frame = found.to_frame()
+    assert "clock_nanosleep" in frame["name"].to_list()
+    names = set(library.load_results(place / "p").to_frame()["test"].to_list())
+    assert {"fast", "slow", "slow: timeline", "fast: calls"} <= names
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["r", "fast", "nosuch"], 2),
+        (["r", "fast"], 2),
+        (["r", "fast", "fast"], 2),
+        (["nosuch"], 3),
+        (["r", "--pairs", "2"], 2),
+    ],
+    ids=["no such test", "one test", "one test twice", "no results", "few pairs"],
+)
+def test_what_cannot_be_explained_is_refused_in_one_line(
+    place: Path, arguments: list[str], code: int
+) -> None:
+    done = etude("why", *arguments, "-o", "none", cwd=place, check=code)
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (place / "none").exists()
+
+
+def test_pairs_that_were_not_finished_are_named(place: Path) -> None:
+    (place / "half").mkdir()
+    shutil.copy(place / "r" / "experiment.json", place / "half")
+    done = etude("why", "r", "-o", "half", cwd=place, check=3)
+    assert "not finished" in done.stderr
+
+
+def test_python_names_the_function(place: Path) -> None:
+    with pytest.raises(UsageError, match=r"^etude\.why: "):
+        library.why(place / "r", ["fast"])

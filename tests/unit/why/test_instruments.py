@@ -1,0 +1,95 @@
+"""What an instrument lacks is told, and a command under one is the same command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etude.errors import InputError
+from etude.experiment.test import Test
+from etude.why import instruments
+from etude.why.causes import Cause
+from etude.why.contributions import split
+from etude.why.instrumented_pairs import Instrumented, _document, read_instrumented
+from etude.why.instruments import CallCount, Run, missing, under
+
+
+def test_without_perf_its_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instruments.shutil, "which", lambda name: None)
+    assert "linux-perf" in missing("timeline")
+    assert missing("calls") == ""
+
+
+def test_a_refusal_of_perf_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "perf").write_text(
+        "#!/bin/sh\necho >&2\necho 'Access to performance monitoring is limited.' >&2\necho more >&2\nexit 255\n"
+    )
+    (tmp_path / "perf").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    told = missing("timeline")
+    assert "monitoring is limited" in told
+    assert "\n" not in told
+
+
+def test_the_command_of_a_test_is_passed_on_word_by_word(tmp_path: Path) -> None:
+    words = ("printf", "%s|", "a b", "$HOME", "*", "")
+    made = under("timeline", Test("t", words), tmp_path)
+    line = list(made.command)
+    line[2] = line[2].replace(line[2][line[2].index("exec ") + 5 : line[2].index('-- "$@"')], "env ")
+    told = subprocess.run(line, capture_output=True, text=True, check=True)
+    assert told.stdout == "a b|$HOME|*||"
+    assert (made.name, made.metrics) == ("t: timeline", ())
+
+
+CAUSES = st.builds(
+    Cause,
+    st.text(max_size=3),
+    st.sampled_from(["function", "call"]),
+    st.text(max_size=3),
+    st.text(max_size=3),
+)
+RUNS = st.lists(
+    st.builds(Run, st.dictionaries(CAUSES, st.floats(0, 1e3), max_size=4), st.integers(0, 3)), max_size=3
+)
+CALLS = st.lists(
+    st.dictionaries(
+        st.tuples(st.text(max_size=3), st.text(max_size=3)),
+        st.builds(CallCount, st.integers(0, 99), st.integers(0, 99)),
+    ),
+    max_size=3,
+)
+SIDES = st.lists(st.floats(0, 1e3), max_size=3).map(tuple)
+
+
+@given(st.tuples(SIDES, SIDES), st.tuples(RUNS, RUNS), st.tuples(CALLS, CALLS))
+def test_what_is_stored_is_read_again(
+    tmp_path_factory: pytest.TempPathFactory,
+    plain: tuple[tuple[float, ...], tuple[float, ...]],
+    runs: tuple[list[Run], list[Run]],
+    calls: tuple[list[object], list[object]],
+) -> None:
+    found = Instrumented("a", "b", plain, tuple(map(tuple, runs)), tuple(map(tuple, calls)), ("no perf",))  # type: ignore[arg-type]
+    place = tmp_path_factory.mktemp("w")
+    (place / "why.json").write_text(json.dumps(_document(found)))
+    assert read_instrumented(place) == found
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"version": 1}', '{"version": 2}', "{", '{"format": 1}'])
+def test_an_edited_file_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
+    (tmp_path / "why.json").write_text(text)
+    with pytest.raises(InputError, match=r"why\.json"):
+        read_instrumented(tmp_path)
+
+
+def test_one_common_cause_of_both_is_split() -> None:
+    cause = Cause("p", "function", "f")
+    found = split(
+        [Run({cause: 1.0 + n / 100}) for n in range(6)], [Run({cause: 2.0 + n / 90}) for n in range(6)]
+    )
+    assert [each.cause for each in found.listed] == [cause]
+    assert found.rest.mean_s == 0.0
