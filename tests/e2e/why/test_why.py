@@ -69,6 +69,7 @@ def test_a_sleep_and_small_reads_are_named_with_their_time_and_count(place: Path
     assert "clock_nanosleep()" in etude("why", "r", cwd=place).stdout
 
 
+@pytest.mark.more
 def test_the_pairs_are_results_and_a_frame_has_the_causes(place: Path) -> None:
     found = library.why(place / "r", output=place / "p", pairs=5)
     frame = found.to_frame()
