@@ -129,21 +129,20 @@ def run_claims(
         done = state.experiments[experiment.name]
         trials = looks_of(experiment)[len(done.looks)]
         observe(experiment, trials)
+        if (lacking := next(problems(file, experiment), None)) is not None:
+            done.failed = str(lacking)
+            _write(directory, state)
+            continue
         started = time.monotonic()
         try:
-            lacking = next(problems(file, experiment), None)
-            if lacking is None:
-                # Hooks run in the claims file's directory: their log needs a path that does not depend on it.
-                bounded = replace(experiment, budget_s=min(experiment.budget_s, max(1.0, budget_s - spent_s)))
-                runner.measure(bounded, (directory / experiment.name).absolute(), trials)
+            bounded = replace(experiment, budget_s=min(experiment.budget_s, max(1.0, budget_s - spent_s)))
+            # Hooks run in the claims file's directory: their log needs a path that does not depend on it.
+            runner.measure(bounded, (directory / experiment.name).absolute(), trials)
         except (Restarting, Interrupted, MachineRefuses):
             raise
         except EtudeError as error:
             done.failed = str(error)
         else:
-            if lacking is not None:
-                done.failed = str(lacking)
-                continue
             _compare(directory, experiment, done)
             done.looks.append(_look(file, claims, experiment, directory, trials))
         finally:

@@ -16,6 +16,7 @@ from etude.errors import InputError, MachineRefuses
 from etude.experiment.test import Test
 from etude.iotrace.profile import BOTH, READS, WRITES
 from etude.iotrace.reader import read_trace
+from etude.osutil.commands import Done, run_to_end
 from etude.program import engine_path
 from etude.why.causes import Cause
 from etude.why.critical_path import causes_of
@@ -66,9 +67,10 @@ def missing(instrument: Instrument) -> str:
     if shutil.which("perf") is None:
         return "no program perf: causes in time are not known; install the Debian package linux-perf"
     tried = _run(*_PERF, *_EVENTS, "-o", "/dev/null", "--", "true")
-    if tried.returncode == 0:
+    if tried.status == 0:
         return ""
-    said = next((line.strip() for line in tried.stderr.splitlines() if line.strip()), "it failed")
+    errors = tried.errors.decode("utf-8", "replace").splitlines()
+    said = next((line.strip() for line in errors if line.strip()), "it failed")
     return f"perf record is refused here ({said}): causes in time are not known; try as root"
 
 
@@ -87,10 +89,9 @@ def under(instrument: Instrument, test: Test, place: Path) -> Test:
 def read_timeline(path: Path) -> Run:
     """The causes of a run, from perf's file. Raises InputError: it cannot be read."""
     shown = _run("perf", "script", "-i", str(path), *_SCRIPT, "-F", _FIELDS)
-    timeline = timeline_of(shown.stdout.splitlines())
+    timeline = timeline_of(shown.text.splitlines())
     if timeline.root is None:
-        said = shown.stderr.strip().splitlines()
-        raise InputError(f"{path}: perf recorded nothing{': ' + said[-1] if said else ''}")
+        raise InputError(f"{path}: perf recorded nothing: {shown.why}")
     return Run(causes_of(timeline), timeline.lost)
 
 
@@ -110,16 +111,8 @@ def read_calls(path: Path) -> Calls:
     }
 
 
-def _run(*command: str) -> subprocess.CompletedProcess[str]:
+def _run(*words: str) -> Done:
     try:
-        return subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        return run_to_end(words, patience_s=PATIENCE_S)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise MachineRefuses(f"{command[0]} {command[1]}: {error}") from None
+        raise MachineRefuses(f"{words[0]} {words[1]}: {error}") from None
