@@ -107,7 +107,7 @@ def test_what_is_no_answer_is_a_failure_of_its_kind(
     answer: Callable[[socket.socket, int], bool], kind: str
 ) -> None:
     with answering(answer) as url:
-        windows, end = load(url, "--timeout", "0.2", "--drain", "5")
+        windows, end = load(url, "--timeout", "0.2" if kind == "timeout" else "4", "--drain", "5")
     summary = accounted(windows, end)
     assert (summary["offered"], summary["completed"]) == (OFFERED, 0)
     assert summary["failures"][kind] == OFFERED, summary
