@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,8 @@ class Injected:
     kind: str
     names: tuple[str, ...]
     """Functions, system calls or callers, one of which is named."""
+    device: str = ""
+    """Change of the device of the second test."""
 
 
 CAUSES = {
@@ -49,8 +52,12 @@ CAUSES = {
     "debug build": Injected(f"./copy-debug {MIB} 65536", "function", ("add_up",)),
     "hash table": Injected(f"{BASE} chains=700", "function", ("look_up",)),
     "name server": Injected(f"{BASE} resolve=30", "call", ("poll",)),
+    "readahead": Injected(f"{BASE} cold=1", "call", ("read_cold",), "readahead"),
+    "slow disk": Injected(f"{BASE} cold=13", "call", ("read_cold",), "limit"),
 }
-"""Not here: a smaller readahead and a slow disk beneath, which need a device of their own."""
+DISK_MIB, READAHEAD, LIMIT = 32, 8, 100 << 20
+"""Size of a device; its smaller readahead, in units of 512 bytes; its limit, B/s, from 100 ms on."""
+GROUP = Path("/sys/fs/cgroup/blkio/etude-why")
 
 
 def main() -> int:
@@ -70,9 +77,13 @@ def main() -> int:
             shutil.copy(ROOT / "examples" / "why" / name, directory)
         subprocess.run(["make", "-s"], check=True)
         Path("copy.data").write_bytes(os.urandom(MIB << 20))
+        for test in ("base", "other"):
+            Path(test).mkdir()
+            for name in ("copy", "copy-debug", "copy.data"):
+                (Path(test) / name).symlink_to(Path(name).absolute())
         for name, injected in CAUSES.items():
             if given.only in (None, name):
-                found = explained(name, BASE, injected.command, given.pairs)
+                found = found_with(name, injected, given.pairs)
                 lines.append(row(name, injected, found))
                 lost += not is_first(injected, found)
                 print(lines[-1], file=sys.stderr)
@@ -85,9 +96,40 @@ def main() -> int:
 
 
 def explained(name: str, base: str, other: str, pairs: int) -> Why:
-    tests = [etude.Test(each, tuple(line.split())) for each, line in (("base", base), ("other", other))]
+    tests = [
+        etude.Test(each, tuple(line.split()), directory=os.path.abspath(each))
+        for each, line in (("base", base), ("other", other))
+    ]
     etude.bench(tests, trials=5, directory=name)
     return etude.why(name, pairs=pairs)
+
+
+def found_with(name: str, injected: Injected, pairs: int) -> Why:
+    """The causes; where a device is changed, both tests read one of their own."""
+    if not injected.device:
+        return explained(name, BASE, injected.command, pairs)
+    with ExitStack() as stack:
+        for test in ("base", "other"):
+            Path(f"{test}.image").write_bytes(os.urandom(DISK_MIB << 20))
+            device = output_of("losetup", "--show", "-f", f"{test}.image")
+            stack.callback(output_of, "losetup", "-d", device)
+            disk = Path(test) / "copy.disk"
+            disk.symlink_to(device)
+            stack.callback(disk.unlink)
+        if injected.device == "readahead":
+            output_of("blockdev", "--setra", str(READAHEAD), device)
+        else:
+            GROUP.mkdir()
+            stack.callback(GROUP.rmdir)
+            number = os.minor(os.stat(device).st_rdev)
+            (GROUP / "blkio.throttle.read_bps_device").write_text(f"7:{number} {LIMIT}")
+            (GROUP / "cgroup.procs").write_text(str(os.getpid()))
+            stack.callback((GROUP.parent / "cgroup.procs").write_text, str(os.getpid()))
+        return explained(name, injected.command, injected.command, pairs)
+
+
+def output_of(*words: str) -> str:
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def listed(found: Why) -> list[object]:

@@ -2,6 +2,7 @@
  * what each option says: one cause each by which programs become slower.
  *
  *   chains=N    20000 look-ups in a hash table with chains of N entries
+ *   cold=MIB    the device copy.disk is read, nothing of which is in memory (as root)
  *   exec=N      N programs are started
  *   fault=MIB   memory is touched for the first time
  *   fsync=N     N bytes are written, each synced
@@ -15,6 +16,7 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -22,6 +24,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -78,10 +82,11 @@ NOINLINE static void start_programs(long count)
 
 NOINLINE static void touch(long mib)
 {
-    char *memory = malloc(mib << 20);
+    char *memory = mmap(NULL, mib << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(memory, mib << 20, MADV_NOHUGEPAGE);
     for (long n = 0; n < mib << 20; n += 4096)
         memory[n] = 1;
-    free(memory);
+    munmap(memory, mib << 20);
 }
 
 NOINLINE static void write_bytes(long count, int flags, int synced)
@@ -149,6 +154,18 @@ NOINLINE static void resolve(long ms)
     close(silent);
 }
 
+NOINLINE static void read_cold(long mib)
+{
+    static unsigned char buffer[4096];
+    int file = open("copy.disk", O_RDONLY);
+    if (ioctl(file, BLKFLSBUF) != 0)
+        exit(5);
+    for (long left = mib << 20; left > 0; left -= sizeof buffer)
+        if (read(file, buffer, sizeof buffer) != sizeof buffer)
+            exit(5);
+    close(file);
+}
+
 static void apply(const char *option)
 {
     const char *value = strchr(option, '=');
@@ -156,6 +173,8 @@ static void apply(const char *option)
 #define IS(name) (!strncmp(option, name "=", sizeof name))
     if (IS("chains"))
         look_up(count);
+    else if (IS("cold"))
+        read_cold(count);
     else if (IS("exec"))
         start_programs(count);
     else if (IS("fault"))

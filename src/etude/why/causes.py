@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-Kind = Literal["function", "call", "page faults", "waiting for a CPU", "start", "other functions"]
+Kind = Literal[
+    "function",
+    "call",
+    "page faults",
+    "waiting for a CPU",
+    "start",
+    "other functions",
+    "recorded call",
+    "outside of calls",
+]
 _PREFIX = re.compile(
     r"^(?:__x64_sys_|__ia32_sys_|__arm64_sys_|__se_sys_|__do_sys_|ksys_|kernel_|do_sys_|do_|__)"
 )
@@ -50,7 +59,7 @@ class Cause:
     name: str
     """Function, or system call."""
     caller: str = ""
-    """Function of the program in which the call or the page fault was; empty: not known."""
+    """Function of the program in which the call or the page fault was; file of a recorded call; empty: not known."""
 
 
 def cause_of(process: str, stack: Sequence[Frame]) -> Cause:

@@ -98,6 +98,31 @@ def difference(a: Sequence[float], b: Sequence[float], confidence: float = CONFI
     return _contribution(None, np.array([y - x for x, y in pairs]), confidence)
 
 
+@dataclass(frozen=True)
+class Cost:
+    """Times with an instrument over plain ones, as ratios of means."""
+
+    a: float
+    b: float
+    change: float
+    """Change of the ratio b / a, as a share, by pairs (geometric mean); with its interval."""
+    low: float
+    high: float
+
+
+def cost(
+    plain: Sequence[Sequence[float]], runs: Sequence[Sequence[Run]], confidence: float = CONFIDENCE
+) -> Cost:
+    """The cost of the instrument that gave the runs of both tests. plain: elapsed times of both tests, s."""
+    (plain_a, plain_b), (run_a, run_b) = (
+        np.array(plain),
+        np.array([[run.elapsed_s for run in side] for side in runs]),
+    )
+    moved = _contribution(None, np.log(run_b / plain_b) - np.log(run_a / plain_a), confidence)
+    change, low, high = np.expm1([moved.mean_s, moved.low_s, moved.high_s]).tolist()
+    return Cost(float(run_a.mean() / plain_a.mean()), float(run_b.mean() / plain_b.mean()), change, low, high)
+
+
 def grouped(runs: Sequence[Mapping[Cause, float]]) -> dict[Cause, Cause]:
     """The cause under which each is counted: itself, without its caller, or the others of its process.
 
@@ -153,4 +178,5 @@ def count_differences(a: Sequence[Calls], b: Sequence[Calls]) -> list[CountDiffe
 
 
 def _median(counts: Sequence[CallCount]) -> CallCount:
-    return CallCount(*(int(np.median([getattr(each, of) for each in counts])) for of in ("count", "bytes")))
+    middles = [np.median([getattr(each, of) for each in counts]) for of in ("count", "bytes", "seconds")]
+    return CallCount(int(middles[0]), int(middles[1]), float(middles[2]))

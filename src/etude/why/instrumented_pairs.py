@@ -29,6 +29,7 @@ from etude.why.instruments import (
     Run,
     missing,
     read_calls,
+    read_first_thread,
     read_timeline,
     under,
 )
@@ -50,6 +51,7 @@ class Instrumented:
     plain_s: tuple[tuple[float, ...], tuple[float, ...]]
     """Elapsed times of plain trials of both, s; the n-th of each are one pair."""
     runs: tuple[tuple[Run, ...], tuple[Run, ...]]
+    """By the timeline; without one the first threads alone, by their recorded calls."""
     calls: tuple[tuple[Calls, ...], tuple[Calls, ...]]
     lacking: tuple[str, ...]
     """Reasons why an instrument was not used."""
@@ -161,6 +163,8 @@ def _read(
                     "measure again into another directory with -o"
                 )
             found[instrument][side] = tuple(map(reader, kept))
+            if "timeline" not in used:
+                found["timeline"][side] = tuple(map(read_first_thread, kept))
     return Instrumented(*names, (a, b), tuple(found["timeline"]), tuple(found["calls"]), lacking)  # type: ignore[arg-type]
 
 
@@ -183,11 +187,17 @@ def _document(found: Instrumented) -> dict[str, Any]:
             for side in found.runs
         ],
         "calls": [
-            [[[*key, each.count, each.bytes] for key, each in sorted(run.items())] for run in side]
+            [
+                [[*key, each.count, each.bytes, each.seconds] for key, each in sorted(run.items())]
+                for run in side
+            ]
             for side in found.calls
         ],
         "lacking": list(found.lacking),
     }
+
+
+_StoredCall = tuple[str, str, int, int, float]
 
 
 @dataclass(frozen=True)
@@ -203,7 +213,7 @@ class _Stored:
     tests: tuple[str, str]
     plain_s: tuple[list[float], list[float]]
     runs: tuple[list[_StoredRun], list[_StoredRun]]
-    calls: tuple[list[list[tuple[str, str, int, int]]], list[list[tuple[str, str, int, int]]]]
+    calls: tuple[list[list[_StoredCall]], list[list[_StoredCall]]]
     lacking: list[str]
 
 
@@ -224,7 +234,7 @@ def read_instrumented(place: Path) -> Instrumented:
         for side in stored.runs
     )
     calls = tuple(
-        tuple({(call, file): CallCount(count, size) for call, file, count, size in run} for run in side)
+        tuple({(call, file): CallCount(n, size, s) for call, file, n, size, s in run} for run in side)
         for side in stored.calls
     )
     plain = (tuple(stored.plain_s[0]), tuple(stored.plain_s[1]))

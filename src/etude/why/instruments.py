@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import shutil
 import subprocess
@@ -11,11 +12,12 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from etude.errors import InputError, MachineRefuses
 from etude.experiment.test import Test
 from etude.iotrace.profile import BOTH, READS, WRITES
-from etude.iotrace.reader import read_trace
+from etude.iotrace.reader import Trace, read_trace
 from etude.osutil.commands import Done, run_to_end
 from etude.program import engine_path
 from etude.why.causes import Cause
@@ -27,9 +29,17 @@ INSTRUMENTS: tuple[Instrument, ...] = ("timeline", "calls")
 RATE_HZ = 1999
 """Samples a second of a thread on a CPU; a prime number, so that they are not in step with a timer."""
 PATIENCE_S = 300.0
-_PERF = ("perf", "record", "-q", "--switch-events", "-g")
-_EVENTS = ("-e", f"cpu-clock/freq={RATE_HZ}/", "-e", "sched:sched_switch", "-e", "sched:sched_wakeup")
-_SCRIPT = ("--ns", "--show-switch-events", "--show-task-events", "--show-lost-events")
+_INSTEAD = "causes are the recorded calls of the first thread; its functions and what other threads did are not known"
+_PERF = ("perf", "record", "-q", "--switch-events", "--no-bpf-event", "--no-buildid", "--no-buildid-cache")
+"""Without what perf does at its end about all programs of the machine: it takes longer than a short run."""
+_EVENTS = (
+    *("-e", f"cpu-clock/freq={RATE_HZ},call-graph=dwarf,stack-size=4096/"),
+    *("-e", "sched:sched_switch/call-graph=dwarf,stack-size=2048/"),
+    *("-e", "sched:sched_waking/call-graph=fp/"),
+)
+"""Callers are found without frame pointers. sched_waking is of the thread that wakes; sched_wakeup may be of the CPU on
+which the woken one goes on."""
+_SCRIPT = ("--no-inline", "--ns", "--show-switch-events", "--show-task-events", "--show-lost-events")
 _FIELDS = "comm,pid,tid,time,event,ip,sym,dso,trace"
 
 
@@ -45,7 +55,7 @@ class Run:
     @property
     def elapsed_s(self) -> float:
         """Time of the run, s."""
-        return sum(self.causes.values())
+        return math.fsum(self.causes.values())
 
 
 @dataclass(frozen=True)
@@ -54,6 +64,8 @@ class CallCount:
 
     count: int
     bytes: int
+    seconds: float = 0.0
+    """Time in them, summed over all threads."""
 
 
 Calls = Mapping[tuple[str, str], CallCount]
@@ -65,13 +77,13 @@ def missing(instrument: Instrument) -> str:
     if instrument == "calls":
         return ""
     if shutil.which("perf") is None:
-        return "no program perf: causes in time are not known; install the Debian package linux-perf"
+        return f"no program perf (install the Debian package linux-perf): {_INSTEAD}"
     tried = _run(*_PERF, *_EVENTS, "-o", "/dev/null", "--", "true")
     if tried.status == 0:
         return ""
     errors = tried.errors.decode("utf-8", "replace").splitlines()
     said = next((line.strip() for line in errors if line.strip()), "it failed")
-    return f"perf record is refused here ({said}): causes in time are not known; try as root"
+    return f"perf record is refused here ({said}; try as root): {_INSTEAD}"
 
 
 def under(instrument: Instrument, test: Test, place: Path) -> Test:
@@ -98,16 +110,54 @@ def read_timeline(path: Path) -> Run:
 def read_calls(path: Path) -> Calls:
     """The calls of a run, from the recorder's trace. Raises InputError: it cannot be read."""
     trace = read_trace(path)
-    many = len(trace.files)
-    keys = trace.call.astype(np.int64) * many + trace.file
     moves = np.array([name in {*READS, *WRITES, *BOTH} for name in trace.names], bool)[trace.call]
-    moved = np.where(moves, np.maximum(trace.result, 0), 0)
+    return _sums(trace, np.where(moves, np.maximum(trace.result, 0), 0), np.ones(trace.events, bool))
+
+
+def read_first_thread(path: Path) -> Run:
+    """The time of a command's first thread by its recorded calls, from the recorder's trace.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    trace = read_trace(path)
+    first = next(each for each in trace.meta if each.get("what") == "exec")
+    program, begin_ns = first["executable"].rpartition("/")[2], first["at_ns"]
+    own = {
+        m["thread"]
+        for m in trace.meta
+        if m.get("what") == "thread" and m["process"] == 0 and m["tid"] == _pid(trace)
+    }
+    mine = np.isin(trace.thread, list(own)) & (trace.start_ns >= begin_ns)
+    causes = {
+        Cause(program, "recorded call", call, file): each.seconds
+        for (call, file), each in _sums(trace, np.zeros(trace.events, np.int64), mine).items()
+    }
+    ended = [m["at_ns"] for m in trace.meta if m.get("what") == "ended" and m["process"] == 0]
+    whole_s = (max([*ended, begin_ns]) - begin_ns) * 1e-9
+    outside_s = max(whole_s - sum(causes.values()), 0.0)
+    return Run({**causes, Cause(program, "outside of calls", "outside of the recorded calls"): outside_s})
+
+
+def _pid(trace: Trace) -> int:
+    return next(int(m["pid"]) for m in trace.meta if m.get("what") == "process" and m["process"] == 0)
+
+
+def _sums(
+    trace: Trace, moved: NDArray[np.int64], kept: NDArray[np.bool_]
+) -> dict[tuple[str, str], CallCount]:
+    """The kept calls by call and file."""
+    many = len(trace.files)
+    keys = (trace.call.astype(np.int64) * many + trace.file)[kept]
     kinds, places, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    sums = np.zeros(kinds.size, np.int64)
-    np.add.at(sums, places, moved)
+    bytes_, ns = np.zeros(kinds.size, np.int64), np.zeros(kinds.size, np.int64)
+    np.add.at(bytes_, places, moved[kept])
+    np.add.at(ns, places, trace.duration_ns[kept])
     return {
-        (trace.names[key // many], trace.files[key % many]): CallCount(count, total)
-        for key, count, total in zip(kinds.tolist(), counts.tolist(), sums.tolist(), strict=True)
+        (trace.names[key // many], trace.files[key % many]): CallCount(count, total, time * 1e-9)
+        for key, count, total, time in zip(
+            kinds.tolist(), counts.tolist(), bytes_.tolist(), ns.tolist(), strict=True
+        )
     }
 
 

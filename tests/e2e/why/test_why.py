@@ -12,6 +12,7 @@ import pytest
 
 import etude as library
 from etude.errors import UsageError
+from etude.why.causes import Cause
 from etude.why.instruments import missing
 from support.places import EXAMPLES
 from support.real import etude
@@ -65,6 +66,35 @@ def test_a_sleep_and_small_reads_are_named_with_their_time_and_count(place: Path
     again = etude("why", "r", "--json", "-q", cwd=place)
     assert json.loads(again.stdout) == told
     assert "clock_nanosleep()" in etude("why", "r", cwd=place).stdout
+
+
+def test_without_perf_the_recorded_calls_of_the_first_thread_are_the_causes(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "bin").mkdir()
+    (place / "bin" / "perf").symlink_to("/bin/false")
+    monkeypatch.setenv("PATH", f"{place / 'bin'}:{os.environ['PATH']}")
+    told = json.loads(etude("why", "r", "-o", "calls", "--pairs", "6", "--json", "-q", cwd=place).stdout)
+    causes = told["timeline"]["causes"]
+    assert {c["kind"] for c in causes} <= {"recorded call", "outside of calls"}
+    assert sum(c["high"] for c in causes if c["kind"] == "outside of calls") >= SLEEP_S, "a sleep is no I/O"
+    assert len(told["lacking"]) == 1
+    reads = next(c for c in told["counts"] if c["file"].endswith("copy.data"))
+    assert min(reads[side]["seconds"] for side in "ab") > 0
+
+
+def test_the_caller_is_found_without_frame_pointers_and_the_thread_that_woke_another(place: Path) -> None:
+    """The lock is held by another thread of the program, which then computes."""
+    subprocess.run(
+        ["cc", "-O1", "-g", "-fomit-frame-pointer", "-pthread", "-o", "plain", "copy.c"],
+        cwd=place,
+        check=True,
+    )
+    tests = ["-n", "none", "./plain 1 65536", "-n", "both", "./plain 1 65536 fsync=9 lock=200"]
+    etude("bench", "-o", "f", "--trials", "5", *tests, cwd=place)
+    for run in library.why(place / "f", pairs=5).measured.runs[1]:
+        assert Cause("plain", "call", "fsync", "write_bytes") in run.causes
+        assert Cause("plain", "function", "compute") in run.causes
 
 
 @pytest.mark.more

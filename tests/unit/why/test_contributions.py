@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from etude.why.causes import Cause
-from etude.why.contributions import count_differences, difference, grouped, split
+from etude.why.contributions import cost, count_differences, difference, grouped, split
 from etude.why.instruments import CallCount, Run
 
 CAUSES = [Cause("p", "function", f"f{n}") for n in range(20)]
@@ -75,3 +75,11 @@ def test_counts_that_no_run_of_the_other_test_reaches_differ() -> None:
     ]
     assert count_differences(a, a) == []
     assert [c.a for c in count_differences([{}, {}], b[:2])] == [CallCount(0, 0)] * 3
+
+
+def test_the_cost_of_an_instrument_that_delays_one_test_more_changes_the_ratio() -> None:
+    plain = [[1.0 + n / 100 for n in range(6)], [2.0 + n / 100 for n in range(6)]]
+    runs = [[Run({CAUSES[0]: 1.1 * s}) for s in plain[0]], [Run({CAUSES[0]: 1.21 * s}) for s in plain[1]]]
+    found = cost(plain, runs)
+    assert (found.a, found.b, found.change) == pytest.approx((1.1, 1.21, 0.1))
+    assert (found.low, found.high) == pytest.approx((0.1, 0.1))

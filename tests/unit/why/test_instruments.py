@@ -59,7 +59,7 @@ RUNS = st.lists(
 CALLS = st.lists(
     st.dictionaries(
         st.tuples(st.text(max_size=3), st.text(max_size=3)),
-        st.builds(CallCount, st.integers(0, 99), st.integers(0, 99)),
+        st.builds(CallCount, st.integers(0, 99), st.integers(0, 99), st.floats(0, 9)),
     ),
     max_size=3,
 )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from etude.present.section import Block, Column, Section, Sentence, Table, note
 from etude.present.sentences import why as text
-from etude.why.contributions import Contribution, CountDifference, Split
+from etude.why.contributions import Contribution, CountDifference, Split, cost
 from etude.why.instrumented_pairs import Instrumented
 
 FORMAT, VERSION = "etude-why", 1
@@ -55,6 +56,7 @@ def _blocks(
             yield Sentence(line, "aside")
     if split is not None:
         yield Sentence(text.cost_line(found, split), "aside")
+        yield from (note(each) for each in text.doubts(found))
     yield from (note(each) for each in found.lacking)
 
 
@@ -74,13 +76,15 @@ def why_document(
             "rest": _plain(split.rest),
             "pairs": split.pairs,
             "looked_at": split.looked_at,
+            "cost": asdict(cost(found.plain_s, found.runs)),
+            "lost": [[run.lost for run in side] for side in found.runs],
         },
         "counts": [
             {
                 "call": c.call,
                 "file": c.file,
-                "a": {"count": c.a.count, "bytes": c.a.bytes},
-                "b": {"count": c.b.count, "bytes": c.b.bytes},
+                "a": {"count": c.a.count, "bytes": c.a.bytes, "seconds": c.a.seconds},
+                "b": {"count": c.b.count, "bytes": c.b.bytes, "seconds": c.b.seconds},
                 "exact": c.exact,
             }
             for c in counts
