@@ -51,7 +51,7 @@ class Instrumented:
     plain_s: tuple[tuple[float, ...], tuple[float, ...]]
     """Elapsed times of plain trials of both, s; the n-th of each are one pair."""
     runs: tuple[tuple[Run, ...], tuple[Run, ...]]
-    """By the timeline; without one the first threads alone, by their recorded calls."""
+    """Causes by the timeline; without one those of the first threads alone, by their recorded calls."""
     calls: tuple[tuple[Calls, ...], tuple[Calls, ...]]
     lacking: tuple[str, ...]
     """Reasons why an instrument was not used."""
