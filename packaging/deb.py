@@ -57,6 +57,7 @@ COPYRIGHT = """\
 Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: etude
 Comment: Python packages below /usr/lib/etude/lib have their licences in their *.dist-info directories.
+ The engine holds the crate inferno (CDDL-1.0), unchanged: its source is https://github.com/jonhoo/inferno.
 
 Files: *
 Copyright: {holder}

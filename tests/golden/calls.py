@@ -22,7 +22,7 @@ HELP = [
     ),
     "etude-engine --help",
     "etude-engine {serve,columns,trace,known-server,chill,residency,monitor,age,fill,fragments,precondition} --help",
-    "etude-engine measure --help",
+    "etude-engine {flame-graph,measure} --help",
 ]
 STATS = """
 etude stats bench/{plain,alone,blocks,failed,aborted,timed-out,set-aside,workers,parameters,inner,duet}

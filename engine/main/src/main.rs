@@ -11,12 +11,15 @@ const SIGPIPE: i32 = 13;
 /// Runs a verb with its arguments; the exit status.
 type Run = fn(std::iter::Skip<std::env::ArgsOs>) -> u8;
 
-const VERBS: [(&str, &str, Run); 21] = [
+const VERBS: [(&str, &str, Run); 22] = [
     ("serve", "Answer requests on standard input, one JSON object a line", |words| {
         etude_engine::serve(words)
     }),
     ("columns", "Write the measurements of results files into a file of columns", |words| {
         etude_engine::columns(words)
+    }),
+    ("flame-graph", "Draw stacks with their times as a flame graph", |words| {
+        etude_engine::flame_graph(words)
     }),
     ("io", "The lab's benchmark of files", |words| etude_io::main("etude io", words)),
     ("ipc", "The lab's benchmark of pipes and sockets", |words| etude_ipc::main("etude ipc", words)),

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from etude.api.call import public
 from etude.api.result import PathText, Result, frame_of
-from etude.errors import UsageError
+from etude.errors import InputError, UsageError
 from etude.experiment import run as experiments
+from etude.present.page.content import write
 from etude.present.section import Section
 from etude.present.sections.why import why_section
+from etude.present.sections.why_page import why_page
 from etude.why.contributions import (
     FEW,
     Contribution,
@@ -24,6 +26,8 @@ from etude.why.contributions import (
     split,
 )
 from etude.why.instrumented_pairs import BUDGET_S, Instrumented, instrument_pairs
+from etude.why.stack_export import exporter_of
+from etude.why.stacks import mean_stacks
 
 if TYPE_CHECKING:
     import polars
@@ -48,6 +52,26 @@ class Why(Result):
     def section(self) -> Section:
         """The difference, its causes, the calls whose numbers differ."""
         return why_section(self.measured, self.plain, self.split, self.counts)
+
+    def page(self) -> str:
+        """A page in HTML: a waterfall of the causes, a flame graph, calls, files and processes."""
+        return why_page(self.measured, self.plain, self.split, self.counts)
+
+    def export(self, file: PathText) -> None:
+        """Write the stacks of both tests for another program, which the ending of the file's name chooses:
+        `.speedscope.json`, or `.perf.txt` (as `perf script` prints samples).
+
+        Raises:
+            UsageError: another ending; InputError: no stacks were kept; MachineRefuses: it cannot be written.
+        """
+        path = Path(os.fspath(file))
+        exporter = exporter_of(path.name)
+        stacks = mean_stacks(*([run.stacks for run in side if run.stacks] for side in self.measured.runs))
+        if not stacks:
+            raise InputError(
+                f"{self.directory}: has no stacks: {path.name} needs pairs with a timeline; measure them with -o"
+            )
+        write(path, exporter(stacks, (self.measured.a, self.measured.b)))
 
     def to_frame(self) -> polars.DataFrame:
         """One row per listed cause: `process`, `kind`, `name`, `caller`, `seconds`, `low`, `high`, `share`."""

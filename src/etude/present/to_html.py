@@ -22,6 +22,7 @@ from etude.present.sentences.comparison import with_full_stop
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from etude.present.flame_graph import FlameGraph
 
 LIBRARY = ("bokeh.min.js", "bokeh-api.min.js")
 """Files of Bokeh that are embedded: its core and the interface by which our script draws."""
@@ -50,15 +51,19 @@ def to_html(content: Content) -> str:
     )
 
 
-def to_page(template: str, **members: Any) -> str:
-    """A smaller page, by another template: with our style and tables that sort, without charts.
+def to_page(template: str, *, flame: FlameGraph | None = None, **members: Any) -> str:
+    """A smaller page, by another template: with our style and tables that sort, without charts. flame: a drawing whose
+    script the page has too.
 
     Raises:
         MachineRefuses: Jinja2 is not installed.
     """
-    script = _script(_asset("tables.js"))
+    library = [_script(flame.script)] if flame else []
+    script = _script("\n".join(map(_asset, ("tables.js", *(["flame.js"] if flame else [])))))
     environment = _environment()
-    safe = {"style": _safe(_asset("page.css")), "script": _safe(script), "policy": policy([script])}
+    safe = {"style": _safe(_asset("page.css")), "script": _safe(script), "policy": policy([*library, script])}
+    if flame:
+        safe |= {"drawing": _safe(flame.svg), "library": _safe(library[0])}
     return environment.get_template(template).render(**members, **safe)
 
 

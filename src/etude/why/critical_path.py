@@ -15,8 +15,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from etude.why.causes import UNKNOWN, Cause, cause_of
-from etude.why.timeline import Off, Sample, Thread, Timeline
+from etude.why.causes import UNKNOWN, Cause, Frame, cause_of
+from etude.why.stacks import summed
+from etude.why.timeline import Off, Sample, Stack, Thread, Timeline
 
 _NS = 1e-9
 _WAIT = re.compile(r"^(?:wait(?:4|id|pid)?|rt_sigsuspend|rt_sigtimedwait|pause)$")
@@ -31,31 +32,44 @@ class Stretch:
     to_ns: int
     cause: Cause | None
     """None: on a CPU, where samples say what it did."""
+    stack: Stack = ()
+    """Functions in which it was blocked."""
 
 
 def causes_of(timeline: Timeline) -> dict[Cause, float]:
-    """Seconds of each cause on the critical path; their sum is the time of the run.
+    """Seconds of each cause on the critical path; their sum is the time of the run."""
+    return summed((cause, s) for (cause, _), s in path_times(timeline).items())
+
+
+def path_times(timeline: Timeline) -> dict[tuple[Cause, Stack], float]:
+    """Seconds of each cause and stack on the critical path; what has no stack has the name of its cause in its place.
 
     Time on a CPU is shared out among the samples of the same process on the path, so that stretches too short for a
     sample have their part.
     """
-    found: defaultdict[Cause, float] = defaultdict(float)
+    found: defaultdict[tuple[Cause, Stack], float] = defaultdict(float)
     on_cpu: defaultdict[str, float] = defaultdict(float)
-    sampled: dict[str, Counter[Cause]] = {}
+    sampled: dict[str, Counter[tuple[Cause, Stack]]] = {}
     for stretch in path_of(timeline):
         seconds = (stretch.to_ns - stretch.from_ns) * _NS
         if stretch.cause is not None:
-            found[stretch.cause] += seconds
+            found[stretch.cause, stretch.stack or _named(stretch.cause)] += seconds
             continue
         thread = timeline.threads[stretch.tid]
         on_cpu[thread.name_at(stretch.from_ns)] += seconds
         for sample in _within(thread.samples, stretch):
-            sampled.setdefault(sample.process, Counter())[cause_of(sample.process, sample.stack)] += 1
+            cause = cause_of(sample.process, sample.stack)
+            sampled.setdefault(sample.process, Counter())[cause, sample.stack or _named(cause)] += 1
     for process, seconds in on_cpu.items():
-        seen = sampled.get(process) or Counter({Cause(process, "function", "not sampled"): 1})
-        for cause, count in seen.items():
-            found[cause] += seconds * count / seen.total()
+        nothing = Cause(process, "function", "not sampled")
+        seen = sampled.get(process) or Counter({(nothing, _named(nothing)): 1})
+        for key, count in seen.items():
+            found[key] += seconds * count / seen.total()
     return dict(found)
+
+
+def _named(cause: Cause) -> Stack:
+    return (Frame(cause.name, ""),)
 
 
 def path_of(timeline: Timeline) -> list[Stretch]:
@@ -93,13 +107,13 @@ def _backwards(timeline: Timeline, thread: Thread) -> Iterator[Stretch]:
         waker = timeline.threads.get(off.waker) if off.waker is not None else None
         if waker is None and (ended := _ended_child(timeline, thread, off, end_ns)) is not None:
             if ended.end_ns < end_ns:
-                yield Stretch(thread.tid, ended.end_ns, end_ns, _blocked(thread, off))
+                yield Stretch(thread.tid, ended.end_ns, end_ns, _blocked(thread, off), off.stack)
             thread, at_ns = ended, ended.end_ns
             continue
         if waker is not None and waker is not thread and waker.begin_ns <= woken_ns:
             thread, at_ns = waker, woken_ns
             continue
-        yield Stretch(thread.tid, off.from_ns, woken_ns, _blocked(thread, off))
+        yield Stretch(thread.tid, off.from_ns, woken_ns, _blocked(thread, off), off.stack)
         at_ns = off.from_ns
 
 

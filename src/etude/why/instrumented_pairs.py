@@ -33,6 +33,7 @@ from etude.why.instruments import (
     read_timeline,
     under,
 )
+from etude.why.stacks import FILE, Sides, read_stacks, write_stacks
 
 STATE = "why.json"
 VERSION = 1
@@ -95,6 +96,8 @@ def instrument_pairs(
         Path(test.command[4]).mkdir(parents=True, exist_ok=True)
     experiments.run(plan, place, observe=observe, verb="why")
     found = _read(place, plan, (a.name, b.name), used, tuple(lacking.values()))
+    a_stacks, b_stacks = (tuple(run.stacks for run in side) for side in found.runs)
+    write_stacks(place, (a_stacks, b_stacks))
     replace_file(place / STATE, json.dumps(_document(found), ensure_ascii=False, indent=1).encode())
     shutil.rmtree(place / RAW, ignore_errors=True)
     return found
@@ -238,4 +241,16 @@ def read_instrumented(place: Path) -> Instrumented:
         for side in stored.calls
     )
     plain = (tuple(stored.plain_s[0]), tuple(stored.plain_s[1]))
-    return Instrumented(*stored.tests, plain, runs, calls, tuple(stored.lacking))  # type: ignore[arg-type]
+    found = Instrumented(*stored.tests, plain, runs, calls, tuple(stored.lacking))  # type: ignore[arg-type]
+    kept = read_stacks(place)
+    return found if kept is None else _with_stacks(found, kept, place)
+
+
+def _with_stacks(found: Instrumented, kept: Sides, place: Path) -> Instrumented:
+    if list(map(len, found.runs)) != list(map(len, kept)):
+        raise InputError(f"{place}: {FILE} is of other runs than {STATE}; remove {FILE}: the causes stay")
+    a, b = (
+        tuple(replace(run, stacks=stacks) for run, stacks in zip(*sides, strict=True))
+        for sides in zip(found.runs, kept, strict=True)
+    )
+    return replace(found, runs=(a, b))

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -21,7 +21,8 @@ from etude.iotrace.reader import Trace, read_trace
 from etude.osutil.commands import Done, run_to_end
 from etude.program import engine_path
 from etude.why.causes import Cause
-from etude.why.critical_path import causes_of
+from etude.why.critical_path import path_times
+from etude.why.stacks import Stacks, summed
 from etude.why.timeline import timeline_of
 
 Instrument = Literal["timeline", "calls"]
@@ -51,6 +52,8 @@ class Run:
     """Seconds of each cause on the critical path; their sum is the time of the run."""
     lost: int = 0
     """Number of events that perf lost."""
+    stacks: Stacks = field(default_factory=dict)
+    """Seconds of each stack on the critical path; empty in results of an Étude that did not keep them."""
 
     @property
     def elapsed_s(self) -> float:
@@ -104,7 +107,11 @@ def read_timeline(path: Path) -> Run:
     timeline = timeline_of(shown.text.splitlines())
     if timeline.root is None:
         raise InputError(f"{path}: perf recorded nothing: {shown.why}")
-    return Run(causes_of(timeline), timeline.lost)
+    times = path_times(timeline)
+    causes = summed((cause, s) for (cause, _), s in times.items())
+    return Run(
+        causes, timeline.lost, summed(((cause.process, stack), s) for (cause, stack), s in times.items())
+    )
 
 
 def read_calls(path: Path) -> Calls:

@@ -11,6 +11,7 @@ from etude.cli.main import main
 from golden.corpus import lay_out
 from support.accessibility import MOVING, NARROW, check_keyboard, contrast, findings
 from support.chromium import Page, chromium
+from support.made_why import write_made
 
 pytestmark = [pytest.mark.beside, pytest.mark.needs_program("chromium")]
 
@@ -32,7 +33,7 @@ REPORTS = {
 """Stored results that `etude report` makes a page of, by the kind of page."""
 HISTORY = "stores/history.sqlite"
 PAGES = [pytest.param(name, marks=pytest.mark.quick) if name == "bench" else name for name in REPORTS]
-ALL = [*PAGES, "history", "claims"]
+ALL = [*PAGES, "history", "claims", "why"]
 CLAIMS = """\
 [experiment.sizes]
 output = "any"
@@ -77,6 +78,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         if name == "history":
             store = str(lay_out(HISTORY, place))
             assert main(["history", "sort", "--page", str(page), "--store", store]) == 0
+        elif name == "why":
+            assert main(["why", str(write_made(place / "pairs")), "-q", "--page", str(page)]) == 0
         elif name == "claims":
             (place / "claims.toml").write_text(CLAIMS)
             results = str(place / "claims")
@@ -128,7 +131,7 @@ def test_the_first_stop_leads_past_the_head_of_the_page(shown: Shown) -> None:
     assert page.ask("document.querySelector('main').contains(document.activeElement)")
 
 
-@pytest.mark.parametrize("name", ["map", "peak", "monitor", "history"])
+@pytest.mark.parametrize("name", ["map", "peak", "monitor", "history", "why"])
 def test_a_figure_says_in_words_what_it_shows(shown: Shown, name: str) -> None:
     found = shown(name).ask(
         "[...document.querySelectorAll('.picture')]"

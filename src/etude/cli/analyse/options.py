@@ -248,6 +248,12 @@ def why_options(parser: argparse.ArgumentParser) -> None:
         help="wall-clock time that all pairs may take (default 60s)",
     )
     add_output(add, "PAIRS", "directory of the pairs (default: why in DIR)")
+    add("--page", metavar="FILE", help="also write a page: waterfall, flame graph, calls, files, processes")
+    add(
+        "--export",
+        metavar="FILE",
+        help="also write the stacks: a name that ends in .speedscope.json, or .perf.txt (as perf script)",
+    )
     add("--json", action="store_true", help="print JSON (docs/reference/formats.md)")
     add("-q", "--quiet", action="store_true", help="no progress")
 

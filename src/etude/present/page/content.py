@@ -249,9 +249,7 @@ def write(path: Path, document: str) -> None:
         replace_file(path, document.encode("utf-8", "replace"), sync=False)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise MachineRefuses(
-            f"{path}: the report cannot be written: {reason}; name another file with -o"
-        ) from error
+        raise MachineRefuses(f"{path}: the report cannot be written: {reason}; name another file") from error
 
 
 def expectations_of(found: Gathered) -> tuple[Expectation, ...]:

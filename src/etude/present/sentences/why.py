@@ -107,3 +107,60 @@ def doubts(found: Instrumented) -> list[str]:
         ),
         *([DEAR] * (max(spent.a, spent.b) > 1 + DEAR_FROM)),
     ]
+
+
+PAGE = {"causes": "Causes", "flame-graph": "Functions", "calls": "Calls", "files": "Files"}
+PAGE |= {"processes": "Processes", "notes": "Notes"}
+"""Headings of the page's sections."""
+MEANS = {"longer": "takes longer", "shorter": "takes less time"}
+REST = "the rest"
+MEANING, NOT_DRAWN, PLACE, TIME = "Meaning", "Not drawn", "program or library", "time"
+NO_STACKS = (
+    "These pairs were measured by an Étude that kept no stacks: there is no flame graph. "
+    "Pairs in another directory (-o) have one."
+)
+FLAME = (
+    "Stacks of the critical path, the process at the bottom. Width: mean time of both tests together. "
+    "Colour: difference of the function with all that it calls; the strongest is the largest. Single colours have no "
+    "interval: the table of causes has."
+)
+SMALL = "Functions below 0.05 % of the width."
+FLAME_LABEL = "Differential flame graph"
+FLAME_HELP = "Click a function to zoom. Keyboard: arrow keys move, Enter zooms, Escape shows the whole graph."
+
+
+def frame_text(a_s: float, b_s: float) -> str:
+    """`A 12.3 ms, B 15.0 ms, +2.7 ms`: without parentheses, which part a function's name from it."""
+    more = b_s - a_s
+    return f"A {quantity(a_s, 's')}, B {quantity(b_s, 's')}, {'+' if more > 0 else ''}{quantity(more, 's')}"
+
+
+def legend(a: str, b: str) -> tuple[str, str, str]:
+    """Names of the colours: longer, as long, and less time in the second test."""
+    return f"longer in {b} (B)", "as long", f"longer in {a} (A)"
+
+
+def waterfall_caption(a: str, b: str, found: Split, from_zero: bool) -> str:
+    """Caption of the waterfall."""
+    axis = "" if from_zero else " The axis does not begin at 0."
+    return (
+        f"From the time of {a} to that of {b} with the instrument: each cause with its interval (95 %, all "
+        f"{counted(found.looked_at, 'cause')} at once), then the rest.{axis}"
+    )
+
+
+def parts_caption(what: str, listed: int, count: int) -> str:
+    """The caption of a table of parts, of calls, or of files."""
+    left = f" The {listed} with the largest difference of {count}." if count > listed else ""
+    return f"{what}{left}"
+
+
+PROCESSES = "Time of each process on the critical path; intervals of 95 % for all at once."
+PLACES = (
+    "Time on the critical path by the program, library or part of the kernel whose code ran or blocked; "
+    "intervals of 95 % for all at once."
+)
+FILES = "Time within calls about each file, of all threads, under the recorder; intervals of 95 % for all at once."
+CALLS = "All calls under the recorder, means of the runs; times of all threads."
+MEDIANS = f"{COUNTS}; medians."
+NO_PLACE = "(waiting for a CPU, or not known)"
