@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from etude.api.over_time import History, StoredComparison, compare, history
     from etude.api.result import ShownResults, ShownVerdict
     from etude.api.traces import Recording, Replay, capture, record, replay
-    from etude.api.why import Why, why
+    from etude.api.why import Why, WhyOutliers, why, why_outliers
     from etude.experiment.plan import Plan, make_plan
     from etude.experiment.test import Test
 
@@ -38,6 +38,7 @@ _PUBLIC = {
     "SurfaceMap": "etude.api.capacity",
     "Test": "etude.experiment.test",
     "Why": "etude.api.why",
+    "WhyOutliers": "etude.api.why",
     "bench": "etude.api.measure",
     "capture": "etude.api.traces",
     "claims": "etude.api.claims",
@@ -53,6 +54,7 @@ _PUBLIC = {
     "stats": "etude.api.measure",
     "surface": "etude.api.capacity",
     "why": "etude.api.why",
+    "why_outliers": "etude.api.why",
 }
 
 __all__ = [
@@ -68,6 +70,7 @@ __all__ = [
     "SurfaceMap",
     "Test",
     "Why",
+    "WhyOutliers",
     "__version__",
     "bench",
     "capture",
@@ -85,6 +88,7 @@ __all__ = [
     "stats",
     "surface",
     "why",
+    "why_outliers",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Causes of the difference between two tests (`etude why`)."""
+"""Causes of the difference between two tests, and of the slow trials of one (`etude why`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from etude.api.call import public
 from etude.api.result import PathText, Result, frame_of
@@ -14,8 +14,9 @@ from etude.errors import InputError, UsageError
 from etude.experiment import run as experiments
 from etude.present.page.content import write
 from etude.present.section import Section
-from etude.present.sections.why import why_section
+from etude.present.sections.why import outliers_document, outliers_section, why_document, why_section
 from etude.present.sections.why_page import why_page
+from etude.why import outlier_trials
 from etude.why.contributions import (
     FEW,
     Contribution,
@@ -26,6 +27,7 @@ from etude.why.contributions import (
     split,
 )
 from etude.why.instrumented_pairs import BUDGET_S, Instrumented, instrument_pairs
+from etude.why.outliers import Outliers
 from etude.why.stack_export import exporter_of
 from etude.why.stacks import mean_stacks
 
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 PLACE = "why"
 """Directory of the instrumented pairs in the results, unless another one is named."""
+FEWEST_TRIALS = 10
+"""Smallest number of trials whose slow ones are explained."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,6 +76,10 @@ class Why(Result):
                 f"{self.directory}: has no stacks: {path.name} needs pairs with a timeline; measure them with -o"
             )
         write(path, exporter(stacks, (self.measured.a, self.measured.b)))
+
+    def document(self) -> dict[str, Any]:
+        """The same for programs, as `etude why --json` prints it."""
+        return why_document(self.measured, self.plain, self.split, self.counts)
 
     def to_frame(self) -> polars.DataFrame:
         """One row per listed cause: `process`, `kind`, `name`, `caller`, `seconds`, `low`, `high`, `share`."""
@@ -125,3 +133,59 @@ def why(
     found = instrument_pairs(place, names, into, pairs=pairs, budget_s=budget_s, observe=observe)
     made = split(*found.runs) if all(len(side) >= FEW for side in found.runs) else None
     return Why(found, difference(*found.plain_s), made, tuple(count_differences(*found.calls)), into)
+
+
+@dataclass(frozen=True, repr=False)
+class WhyOutliers(Result):
+    """Slow trials of a test, and what differs in them."""
+
+    measured: outlier_trials.OutlierTrials
+    found: Outliers
+    directory: Path
+    """Directory of the trials."""
+
+    def section(self) -> Section:
+        """The slow trials, what differs in them, and how it was compared."""
+        return outliers_section(self.measured, self.found)
+
+    def document(self) -> dict[str, Any]:
+        """The same for programs, as `etude why --outliers --json` prints it."""
+        return outliers_document(self.measured, self.found)
+
+    def to_frame(self) -> polars.DataFrame:
+        """One row per listed quantity: `source`, `name`, `file`, `unit`, `typical`, `slow`, `share`, `p`."""
+        texts = dict.fromkeys(("source", "name", "file", "unit"), str)
+        numbers = dict.fromkeys(("typical", "slow", "share", "p"), float)
+        return frame_of(self.document()["causes"], {**texts, **numbers})
+
+    def __repr__(self) -> str:
+        return f"<WhyOutliers {self.measured.test}: {len(self.found.slow)} of {self.found.trials} trials are slow>"
+
+
+@public
+def why_outliers(
+    directory: PathText,
+    test: str | None = None,
+    *,
+    output: PathText | None = None,
+    trials: int | None = None,
+    budget_s: float = BUDGET_S,
+    observe: experiments.Observer = experiments.ignore_events,
+) -> WhyOutliers:
+    """Explain the slow trials of one test of stored results by further trials under the recorder and the monitor
+    (`etude why --outliers`).
+
+    test: its name (default: the only one). output: directory of the trials (default: `why-outliers` in the results);
+    what is there already is shown. trials: their number (default: as many as budget_s of wall-clock time allows).
+
+    Raises:
+        InputError: the results cannot be run again; UsageError: no such test; CommandFailed: a command failed.
+    """
+    if trials is not None and trials < FEWEST_TRIALS:
+        raise UsageError(f"trials {trials}: expected {FEWEST_TRIALS} or more")
+    place = Path(os.fspath(directory))
+    into = place / outlier_trials.NAME if output is None else Path(os.fspath(output))
+    measured = outlier_trials.outlier_trials(
+        place, test, into, trials=trials, budget_s=budget_s, observe=observe
+    )
+    return WhyOutliers(measured, measured.outliers(), into)

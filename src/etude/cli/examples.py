@@ -50,6 +50,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "why": (
         ("etude why results", "the first two tests: which causes, and how much of the difference"),
         ("etude why results old new --pairs 20", "two tests by name"),
+        ("etude why results old --outliers", "why some trials of one test are slow"),
     ),
     "plan": (
         ("etude plan pilot --effect 2%", "trials to find a difference of 2 %"),

@@ -210,6 +210,8 @@ def resume_command(document: Mapping[str, Any], directory: str | os.PathLike[str
     kind, verb = document["plan"].get("kind"), str(document.get("verb"))
     if kind not in (None, "script"):
         return f"the same etude {kind} command with -o {shlex.quote(str(directory))}"
+    if verb == "why":
+        return shlex.join(document["command_line"])
     by = "run" if kind == "script" else verb if " " in verb else "bench"
     return shlex.join(["etude", *by.split(), "--resume", str(directory)])
 

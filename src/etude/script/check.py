@@ -41,6 +41,9 @@ class PlannedTest:
     metrics: tuple[str, ...] = ()
     """The METRICs, as written."""
     lines: list[tuple[str, str]] = field(default_factory=list)
+    data: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+    """Changes to the environment by ENV, at its last EXEC."""
 
 
 @dataclass
@@ -186,12 +189,13 @@ class _DryRun:
             _check_probes(probes)
         self._known(parse_exec(line).hosts)
         self._planned[test.name].lines.append(("EXEC", line))
+        self._planned[test.name].environment = dict(scope.environment)
         return None
 
     def end_trial(self, test: RunningTest) -> None:
         planned = self._planned[test.name]
         planned.cache = " of ".join(filter(None, (test.cache, " ".join(test.data))))
-        planned.boot = test.boot
+        planned.boot, planned.data = test.boot, tuple(test.data)
         planned.timeout_s = test.timeout_s
         planned.metrics = tuple(metric_text(*metric) for metric in test.metrics)
         test.set_aside = False

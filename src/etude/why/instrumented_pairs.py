@@ -12,15 +12,26 @@ from typing import Any
 
 from etude.analysis.load_subject import read_ours
 from etude.codec import decoded
-from etude.errors import InputError, UsageError
+from etude.errors import InputError
 from etude.experiment import run as experiments
-from etude.experiment.plan import BLOCKS, Plan, RuleSpec, plan_to_resume
+from etude.experiment.plan import BLOCKS, Plan, RuleSpec
 from etude.experiment.test import Test
 from etude.osutil.files import replace_file
-from etude.results.reader import read_experiment
-from etude.results.results import machine_member
+from etude.results.reader import load_results
 from etude.why.causes import Cause
 from etude.why.contributions import FEW
+from etude.why.explainable import explainable
+from etude.why.instrumented_run import (
+    RAW,
+    check_same_tests,
+    claimed,
+    command_line,
+    kept_trials,
+    paired,
+    raw_place,
+    run_instrumented,
+    unfinished_plan,
+)
 from etude.why.instruments import (
     INSTRUMENTS,
     CallCount,
@@ -34,11 +45,11 @@ from etude.why.instruments import (
     under,
 )
 from etude.why.stacks import FILE, Sides, read_stacks, write_stacks
+from etude.why.stored_plan import stored_plan
 
+NAME = "why"
 STATE = "why.json"
 VERSION = 1
-RAW = "raw"
-"""Directory of the files of the instruments; removed when they are read."""
 BUDGET_S = 60.0
 MOST_PAIRS = 30
 
@@ -67,7 +78,8 @@ def instrument_pairs(
     budget_s: float = BUDGET_S,
     observe: experiments.Observer = experiments.ignore_events,
 ) -> Instrumented:
-    """Measure further pairs of two tests of an experiment into `place`; finished ones there are read.
+    """Measure further pairs of two tests of an experiment into `place`; unfinished ones there are continued, finished
+    ones read.
 
     names: the tests (default: the first two). pairs: number of pairs (default: as many as the budget allows, at least
     FEW).
@@ -76,26 +88,30 @@ def instrument_pairs(
         InputError: the experiment cannot be run again; UsageError: no such test; CommandFailed: a command failed.
     """
     if (place / STATE).exists():
-        return read_instrumented(place)
+        found = read_instrumented(place)
+        check_same_tests(place, names or (), (found.a, found.b))
+        return found
     if (place / "experiment.json").exists():
-        raise InputError(
-            f"{place}: holds pairs that were not finished; remove it, or name another directory with -o"
-        )
-    source = directory / "experiment.json"
-    document = read_experiment(directory)
-    stored = plan_to_resume(document, str(source))
-    a, b = _tests(stored, names, directory)
-    lacking = {each: why for each in INSTRUMENTS if (why := missing(each))}
-    used = [each for each in INSTRUMENTS if each not in lacking]
-    plan = _plan(
-        stored, (a, b), used, place, pairs or _pairs(document, directory, (a, b), len(used), budget_s)
-    )
-    where = machine_member(document, "directory", "path")
-    plan = replace(plan, tests=tuple(replace(t, directory=t.directory or where) for t in plan.tests))
-    for test in plan.tests[2:]:
-        Path(test.command[4]).mkdir(parents=True, exist_ok=True)
-    experiments.run(plan, place, observe=observe, verb="why")
-    found = _read(place, plan, (a.name, b.name), used, tuple(lacking.values()))
+        plan = unfinished_plan(place, NAME)
+        check_same_tests(place, names or (), [test.name for test in plan.tests[:2]])
+        command: list[str] = []
+    else:
+        plan = _new_plan(directory, names or (), place, pairs, budget_s)
+        command = command_line(directory, place, [test.name for test in plan.tests[:2]])
+    a, b = (test.name for test in plan.tests[:2])
+    used = [each for each in INSTRUMENTS if any(test.name == f"{a}: {each}" for test in plan.tests)]
+    lacking = [
+        missing(each) or f"{each}: was not used when these pairs were begun"
+        for each in INSTRUMENTS
+        if each not in used
+    ]
+    sides = {
+        f"{name}: {instrument}": raw_place(place, side, number)
+        for number, instrument in enumerate(used)
+        for side, name in enumerate((a, b))
+    }
+    run_instrumented(plan, place, sides, command, observe)
+    found = _read(place, (a, b), used, sides, lacking)
     a_stacks, b_stacks = (tuple(run.stacks for run in side) for side in found.runs)
     write_stacks(place, (a_stacks, b_stacks))
     replace_file(place / STATE, json.dumps(_document(found), ensure_ascii=False, indent=1).encode())
@@ -103,27 +119,14 @@ def instrument_pairs(
     return found
 
 
-def _tests(plan: Plan, names: tuple[str, str] | None, directory: Path) -> tuple[Test, Test]:
-    known = {test.name: test for test in plan.tests}
-    if names is None:
-        if len(known) < 2:
-            raise UsageError(f"{directory}: has one test: expected two, whose difference is explained")
-        names = (plan.tests[0].name, plan.tests[1].name)
-    for name in names:
-        if name not in known:
-            raise UsageError(f"{directory}: no test {name!r}: expected {', '.join(known)}")
-    if names[0] == names[1]:
-        raise UsageError(f"{names[0]!r} twice: expected two tests")
-    found = known[names[0]], known[names[1]]
-    for test in found:
-        if test.workers > 1:
-            raise UsageError(f"{test.name}: has {test.workers} workers: expected one")
-    return replace(found[0], inner=1), replace(found[1], inner=1)
+def _new_plan(directory: Path, names: Sequence[str], place: Path, pairs: int | None, budget_s: float) -> Plan:
+    stored = stored_plan(directory, names, 2)
+    tests = explainable(stored, names, str(directory))
+    used = [each for each in INSTRUMENTS if not missing(each)]
+    return _plan(stored, tests, used, place, pairs or _pairs(directory, tests, len(used), budget_s))
 
 
-def _pairs(
-    document: Mapping[str, Any], directory: Path, tests: Sequence[Test], used: int, budget_s: float
-) -> int:
+def _pairs(directory: Path, tests: Sequence[Test], used: int, budget_s: float) -> int:
     """Number of pairs that the budget allows."""
     found = read_ours(directory).tests
     times = {s.test: float(s.sample("elapsed").mean()) for s in found if s.sample("elapsed").size}
@@ -135,10 +138,10 @@ def _plan(stored: Plan, tests: Sequence[Test], used: Sequence[Instrument], place
     made = list(tests)
     for number, instrument in enumerate(used):
         for side, test in enumerate(tests):
-            made.append(under(instrument, test, place / RAW / f"{side}{number}"))
+            made.append(under(instrument, test, raw_place(place, side, number)))
     return replace(
         stored,
-        name="why",
+        name=NAME,
         tests=tuple(made),
         rule=RuleSpec("fixed-count", {"count": pairs}),
         schedule=BLOCKS,
@@ -150,25 +153,25 @@ def _plan(stored: Plan, tests: Sequence[Test], used: Sequence[Instrument], place
 
 
 def _read(
-    place: Path, plan: Plan, names: tuple[str, str], used: Sequence[Instrument], lacking: tuple[str, ...]
+    place: Path,
+    names: tuple[str, str],
+    used: Sequence[Instrument],
+    sides: Mapping[str, Path],
+    lacking: list[str],
 ) -> Instrumented:
-    series = {s.test: s for s in read_ours(place).tests}
-    a, b = (tuple(series[name].sample("elapsed").tolist()) for name in names)
-    found: dict[str, list[tuple[Any, ...]]] = {"timeline": [(), ()], "calls": [(), ()]}
-    for number, instrument in enumerate(used):
+    trials = {name: kept_trials(rows) for name, rows in load_results(place).measurements.items()}
+    plain = paired([trials[name] for name in names])
+    found: dict[str, tuple[tuple[Any, ...], ...]] = {"timeline": ((), ()), "calls": ((), ())}
+    for instrument in used:
         reader = read_timeline if instrument == "timeline" else read_calls
-        for side in range(2):
-            files = sorted((place / RAW / f"{side}{number}").iterdir(), key=lambda f: f.stat().st_mtime_ns)
-            kept = files[plan.warmup :]
-            if len(kept) != len((a, b)[side]):
-                raise InputError(
-                    f"{place}: {len(kept)} of {len((a, b)[side])} runs of {names[side]} left a {instrument}; "
-                    "measure again into another directory with -o"
-                )
-            found[instrument][side] = tuple(map(reader, kept))
-            if "timeline" not in used:
-                found["timeline"][side] = tuple(map(read_first_thread, kept))
-    return Instrumented(*names, (a, b), tuple(found["timeline"]), tuple(found["calls"]), lacking)  # type: ignore[arg-type]
+        pairs = paired([claimed(trials[test], sides[test]) for test in (f"{n}: {instrument}" for n in names)])
+        found[instrument] = tuple(tuple(map(reader, side)) for side in pairs)
+        if instrument == "calls" and "timeline" not in used:
+            found["timeline"] = tuple(tuple(map(read_first_thread, side)) for side in pairs)
+        if gone := len(plain[0]) - len(pairs[0]):
+            lacking.append(f"{instrument}: {gone} of {len(plain[0])} pairs left no file: left out")
+    a, b = (tuple(float(trial.value("elapsed") or 0.0) for trial in side) for side in plain)
+    return Instrumented(*names, (a, b), found["timeline"], found["calls"], tuple(lacking))  # type: ignore[arg-type]
 
 
 def _document(found: Instrumented) -> dict[str, Any]:

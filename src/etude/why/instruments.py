@@ -90,7 +90,8 @@ def missing(instrument: Instrument) -> str:
 
 
 def under(instrument: Instrument, test: Test, place: Path) -> Test:
-    """The test with its command run under an instrument, which leaves a file in `place` for each run.
+    """The test with its command run under an instrument, which leaves a file in `place` for each run. Its set-up and
+    clean-up are those of the plain test, beside which it runs.
 
     Raises:
         MachineRefuses: Étude's engine is missing.
@@ -98,7 +99,9 @@ def under(instrument: Instrument, test: Test, place: Path) -> Test:
     words = (*_PERF, *_EVENTS) if instrument == "timeline" else (engine_path(), "record", "-q")
     line = f'f=$1/$$; shift; exec {shlex.join(words)} -o "$f" -- "$@"'
     command = ("/bin/sh", "-c", line, "etude-why", str(place.absolute()), *test.command)
-    return replace(test, name=f"{test.name}: {instrument}", command=command, metrics=())
+    return replace(
+        test, name=f"{test.name}: {instrument}", command=command, metrics=(), setup=None, cleanup=None
+    )
 
 
 def read_timeline(path: Path) -> Run:
@@ -116,7 +119,11 @@ def read_timeline(path: Path) -> Run:
 
 def read_calls(path: Path) -> Calls:
     """The calls of a run, from the recorder's trace. Raises InputError: it cannot be read."""
-    trace = read_trace(path)
+    return call_sums(read_trace(path))
+
+
+def call_sums(trace: Trace) -> dict[tuple[str, str], CallCount]:
+    """Number, bytes and time of the calls of a trace by call and file."""
     moves = np.array([name in {*READS, *WRITES, *BOTH} for name in trace.names], bool)[trace.call]
     return _sums(trace, np.where(moves, np.maximum(trace.result, 0), 0), np.ones(trace.events, bool))
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 
 import pytest
 
@@ -15,7 +18,7 @@ from etude.errors import UsageError
 from etude.why.causes import Cause
 from etude.why.instruments import missing
 from support.places import EXAMPLES
-from support.real import etude
+from support.real import ETUDE, etude, one_line
 
 pytestmark = [
     pytest.mark.needs_root,
@@ -125,11 +128,61 @@ def test_what_cannot_be_explained_is_refused_in_one_line(
     assert not (place / "none").exists()
 
 
-def test_pairs_that_were_not_finished_are_named(place: Path) -> None:
+def test_other_results_are_not_taken_for_pairs(place: Path) -> None:
     (place / "half").mkdir()
     shutil.copy(place / "r" / "experiment.json", place / "half")
     done = etude("why", "r", "-o", "half", cwd=place, check=3)
-    assert "not finished" in done.stderr
+    assert "half: holds other results" in one_line(done.stderr)
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
+def test_pairs_that_were_not_finished_are_continued(place: Path, number: int) -> None:
+    into = f"cut{number}"
+    command = ["why", "r", "--pairs", "6", "-o", into]
+    running = subprocess.Popen([ETUDE, *command], cwd=place, stdout=DEVNULL, stderr=PIPE, text=True)
+    rows = place / into / "fast-calls" / "results.jsonl"
+    while not rows.exists() or len(rows.read_text().splitlines()) < 3:
+        assert running.poll() is None
+        time.sleep(0.05)
+    running.send_signal(number)
+    errors = running.communicate()[1]
+    if number == signal.SIGINT:
+        assert running.returncode == 130
+        assert f"etude why -o {into} r fast slow" in errors
+    before = rows.read_text().splitlines()
+    etude("why", "r", "slow", "fast", "-o", into, cwd=place, check=2)
+    told = json.loads(etude("why", "r", "--json", "-q", "-o", into, cwd=place).stdout)
+    assert rows.read_text().splitlines()[: len(before)] == before
+    assert told["timeline"]["pairs"] >= 5
+    assert len(json.loads((place / into / "why.json").read_text())["plain_s"][0]) == 6
+    reads = next(c for c in told["counts"] if c["call"] == "read" and c["file"].endswith("copy.data"))
+    assert (reads["a"]["count"], reads["b"]["count"], reads["exact"]) == (128, 2048, True)
+    etude("why", "r", "slow", "fast", "-o", into, cwd=place, check=2)
+
+
+@pytest.mark.more
+def test_bench_explains_what_it_has_compared(place: Path) -> None:
+    commands = ["-n", "fast", "./copy 8 65536", "-n", "slow", "./copy 8 4096"]
+    done = etude("bench", "-o", "b", "--trials", "5", "--why", "--json", *commands, cwd=place)
+    told = json.loads(done.stdout)
+    assert told["why"]["tests"] == ["fast", "slow"]
+    assert "read" in [c["call"] for c in told["why"]["counts"]]
+    again = etude("bench", "--resume", "b", "--why", "--json", cwd=place)
+    assert json.loads(again.stdout)["why"] == told["why"]
+
+
+@pytest.mark.more
+def test_tests_of_a_script_are_explained_with_all_their_execs(place: Path) -> None:
+    (place / "s.ap").write_text(
+        "TEST 'a b' 2\n  PRESETUP mkdir made\n  EXEC ./copy 8 65536\n  EXEC true\n  POSTCLEANUP rmdir made\nDONE\n"
+        "TEST slow 2\n  EXEC ./copy 8 65536\n  EXEC sleep 0.08 && true\nDONE\n"
+    )
+    etude("run", "-o", "s", "s.ap", cwd=place)
+    told = json.loads(etude("why", "s", "--pairs", "5", "--json", "-q", cwd=place).stdout)
+    assert told["tests"] == ["a b", "slow"]
+    sleeps = [c for c in told["timeline"]["causes"] if c["name"] == "clock_nanosleep"]
+    assert [c["process"] for c in sleeps] == ["sleep"]
 
 
 def test_python_names_the_function(place: Path) -> None:

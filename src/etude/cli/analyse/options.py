@@ -223,17 +223,30 @@ def diff_options(parser: argparse.ArgumentParser) -> None:
 WHY = """\
 Why one test takes longer than another: causes ranked, with their share of the difference and its interval.
 
-DIR is a results directory of `etude bench`. Further pairs of trials are run, plain and under instruments in the same
-random blocks: a timeline by perf (functions, system calls, page faults, waiting, on the critical path) and Étude's
-recorder (calls and bytes by file). What is in the directory of pairs already is shown again (docs/howto/why.md).
+DIR is a results directory of `etude bench` or `etude run`. Further pairs of trials are run, plain and under
+instruments in the same random blocks: a timeline by perf (functions, system calls, page faults, waiting, on the
+critical path) and Étude's recorder (calls and bytes by file). With --outliers: trials of one test, slow against
+typical ones. What is in the directory of pairs or trials already is shown again, or continued if it was not finished
+(docs/howto/why.md).
 """
 
 
 def why_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude why`."""
     add = parser.add_argument
-    add("directory", metavar="DIR", help="a results directory of etude bench")
+    add("directory", metavar="DIR", help="a results directory of etude bench or etude run")
     add("tests", nargs="*", metavar="TEST", help="the two tests, the baseline first (default: the first two)")
+    add(
+        "--outliers",
+        action="store_true",
+        help="explain the slow trials of one TEST (default: the only one) by further trials of it",
+    )
+    add(
+        "--trials",
+        type=kinds.count,
+        metavar="N",
+        help="with --outliers: number of trials, 10 or more (default: what --time allows, 40 to 400)",
+    )
     add(
         "--pairs",
         type=kinds.count,
@@ -245,9 +258,9 @@ def why_options(parser: argparse.ArgumentParser) -> None:
         type=kinds.seconds,
         default=60.0,
         metavar="DURATION",
-        help="wall-clock time that all pairs may take (default 60s)",
+        help="wall-clock time that all pairs or trials may take (default 60s)",
     )
-    add_output(add, "PAIRS", "directory of the pairs (default: why in DIR)")
+    add_output(add, "PAIRS", "directory of the pairs or trials (default: why, or why-outliers, in DIR)")
     add("--page", metavar="FILE", help="also write a page: waterfall, flame graph, calls, files, processes")
     add(
         "--export",

@@ -19,13 +19,14 @@ from etude.cli.shared_options import pool_of
 from etude.errors import MachineRefuses, UsageError
 from etude.escaping import unescaped
 from etude.experiment.bench import Event
-from etude.experiment.plan import BUDGET_S, NewLimits, check_resumes, make_plan
+from etude.experiment.plan import BUDGET_S, NewLimits, check_resumes, make_plan, plan_to_resume
 from etude.experiment.progress import Progress
 from etude.experiment.run import resume
 from etude.experiment.run import run as run_plan
 from etude.present.progress.bench import Display
 from etude.results.reader import load_results, read_experiment
 from etude.results.results import Results
+from etude.why.explainable import explainable
 
 if TYPE_CHECKING:
     from etude.analysis.gate import Bound
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 RESUMED = (
     *("resume", "trials", "max_trials", "time", "precision", "baseline", "between_sessions", "fail_if"),
-    *("undecided", "export", "json"),
+    *("undecided", "export", "json", "why"),
 )
 """Options that an experiment may be resumed or extended with; all others are in its results directory."""
 
@@ -116,6 +117,8 @@ def _resumed(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Sub
     _check_resume(options)
     document = read_experiment(Path(options.resume))
     check_resumes(document, options.resume, None)
+    if options.why:
+        explainable(plan_to_resume(document, str(Path(options.resume, "experiment.json"))), (), "--why")
     if bounds:
         plan = document["plan"]
         own, stored = {m["name"] for t in plan["tests"] for m in t["metrics"]}, baseline is not None
@@ -140,9 +143,13 @@ def _measured(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Su
         from etude.cli.measure.bench_verdict import check_baseline
 
         check_baseline(baseline, plan, options, over_pool=spec is not None)
+    if options.why:
+        explainable(plan, (), "--why")
     if spec is not None:
         from etude.cli.measure import pool_run
 
+        if options.why:
+            raise UsageError("--why: instruments run on this machine only; leave out --pool")
         if options.show_output:
             raise UsageError("--show-output: jobs of a pool print elsewhere; leave out one of them")
         return pool_run.bench(plan, spec, options, kinds.monitor(options))

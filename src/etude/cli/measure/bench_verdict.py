@@ -15,6 +15,7 @@ from etude.analysis.verdict import Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions, is_shown
 from etude.cli.analyse.bounds import answer
 from etude.cli.analyse.diff import NOW
+from etude.cli.analyse.why import explained
 from etude.errors import NotComparable
 from etude.experiment.plan import Plan
 from etude.export import FORMATS, SUMMARIES, export_to
@@ -47,9 +48,12 @@ def show_verdict(
     left_out = _write_exports(found, exports)
     machines = [] if baseline is None else machines_lines([baseline, found.subject])
     if options.json:
-        print_json(verdict_document(found, across, machines))
+        document = verdict_document(found, across, machines)
+        print_json(document | ({"why": explained(results.directory).document()} if options.why else {}))
     else:
         show(verdict_blocks(found, across, without, machines))
+        if options.why:
+            show(explained(results.directory).section().blocks)
     show_aside(*(Sentence(f"Left out: {line}") for line in left_out))
     code = answer(
         bounds,

@@ -245,6 +245,11 @@ def _bench_after(group: argparse._ArgumentGroup) -> None:
     )
     hyperfine.add_exports(group)
     add(
+        "--why",
+        action="store_true",
+        help="then explain the difference of the first two by further pairs under instruments, as etude why does",
+    )
+    add(
         "--json",
         action="store_true",
         help="print the verdict as JSON on standard output (docs/reference/formats.md)",

@@ -8,8 +8,12 @@ from typing import Any
 
 from etude.present.section import Block, Column, Section, Sentence, Table, note
 from etude.present.sentences import why as text
+from etude.present.sentences import why_outliers as words
+from etude.units.formatting import p_value
+from etude.why import outlier_trials
 from etude.why.contributions import Contribution, CountDifference, Split, cost
 from etude.why.instrumented_pairs import Instrumented
+from etude.why.outliers import Outliers
 
 FORMAT, VERSION = "etude-why", 1
 
@@ -101,3 +105,57 @@ def _plain(found: Contribution) -> dict[str, Any]:
         else {"process": cause.process, "kind": cause.kind, "name": cause.name, "caller": cause.caller}
     )
     return {**of, "seconds": found.mean_s, "low": found.low_s, "high": found.high_s}
+
+
+def outliers_section(measured: outlier_trials.OutlierTrials, found: Outliers) -> Section:
+    """The slow trials, what differs in them, and how it was compared."""
+    first = words.headline(measured.test, found)
+    return Section("why outliers", first, tuple(_outlier_blocks(measured, found, first)), (first,))
+
+
+def _outlier_blocks(measured: outlier_trials.OutlierTrials, found: Outliers, first: str) -> Iterator[Block]:
+    yield Sentence(first, "strong")
+    if found.causes:
+        yield Table(
+            (
+                Column(
+                    words.CAUSE,
+                    [words.observed_text(c.of, measured.processes) for c in found.causes],
+                ),
+                Column(
+                    words.TYPICAL,
+                    [words.value_text(c.typical, c.of.unit) for c in found.causes],
+                ),
+                Column(words.SLOW, [words.value_text(c.slow, c.of.unit) for c in found.causes]),
+                Column(words.SHARE, [words.share_text(c) for c in found.causes]),
+                Column(words.P, [p_value(c.p) for c in found.causes], rank=1),
+            ),
+            "causes",
+            words.CAUSES,
+        )
+    if line := words.result_line(found):
+        yield Sentence(line)
+    yield from (Sentence(line, "aside") for line in words.notes(measured, found))
+
+
+def outliers_document(measured: outlier_trials.OutlierTrials, found: Outliers) -> dict[str, Any]:
+    """The slow trials and what differs in them as a document for programs."""
+    return {
+        "format": outlier_trials.FORMAT,
+        "version": outlier_trials.VERSION,
+        "test": measured.test,
+        "trials": found.trials,
+        "bound_s": found.bound_s,
+        "slow": [
+            {"trial": measured.trials[place], "elapsed_s": measured.elapsed_s[place]} for place in found.slow
+        ],
+        "typical_s": found.typical_s,
+        "slow_s": found.slow_s if found.slow else None,
+        "causes": [
+            c.of._asdict() | {"typical": c.typical, "slow": c.slow, "share": c.share, "p": c.p}
+            for c in found.causes
+        ],
+        "looked_at": found.looked_at,
+        "needed": found.needed,
+        "processes": measured.processes,
+    }
