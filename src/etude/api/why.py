@@ -26,6 +26,14 @@ from etude.why.contributions import (
     difference,
     split,
 )
+from etude.why.instructions import PLACE as INSTRUCTIONS
+from etude.why.instructions import (
+    STATE,
+    InstructionDifferences,
+    check_simulator,
+    count_instructions,
+    read_instructions,
+)
 from etude.why.instrumented_pairs import BUDGET_S, Instrumented, instrument_pairs
 from etude.why.outliers import Outliers
 from etude.why.stack_export import exporter_of
@@ -52,14 +60,16 @@ class Why(Result):
     counts: tuple[CountDifference, ...]
     directory: Path
     """Directory of the instrumented pairs."""
+    instructions: InstructionDifferences | None = None
+    """None unless they were counted."""
 
     def section(self) -> Section:
-        """The difference, its causes, the calls whose numbers differ."""
-        return why_section(self.measured, self.plain, self.split, self.counts)
+        """The difference, its causes, the calls and instructions whose numbers differ."""
+        return why_section(self.measured, self.plain, self.split, self.counts, self.instructions)
 
     def page(self) -> str:
         """A page in HTML: a waterfall of the causes, a flame graph, calls, files and processes."""
-        return why_page(self.measured, self.plain, self.split, self.counts)
+        return why_page(self.measured, self.plain, self.split, self.counts, self.instructions)
 
     def export(self, file: PathText) -> None:
         """Write the stacks of both tests for another program, which the ending of the file's name chooses:
@@ -79,7 +89,7 @@ class Why(Result):
 
     def document(self) -> dict[str, Any]:
         """The same for programs, as `etude why --json` prints it."""
-        return why_document(self.measured, self.plain, self.split, self.counts)
+        return why_document(self.measured, self.plain, self.split, self.counts, self.instructions)
 
     def to_frame(self) -> polars.DataFrame:
         """One row per listed cause: `process`, `kind`, `name`, `caller`, `seconds`, `low`, `high`, `share`."""
@@ -113,17 +123,22 @@ def why(
     output: PathText | None = None,
     pairs: int | None = None,
     budget_s: float = BUDGET_S,
+    instructions: bool = False,
     observe: experiments.Observer = experiments.ignore_events,
 ) -> Why:
     """Explain the difference of two tests of stored results by further pairs of instrumented trials (`etude why`).
 
     tests: two names (default: the first two). output: directory of the pairs (default: `why` in the results); what is
     there already is shown. pairs: number of pairs (default: as many as budget_s of wall-clock time allows).
+    instructions: also count them by function, in further runs under valgrind, which take far longer.
 
     Raises:
-        InputError: the results cannot be run again; UsageError: no such tests; CommandFailed: a command failed.
+        InputError: the results cannot be run again; UsageError: no such tests; CommandFailed: a command failed;
+        MachineRefuses: there is no valgrind.
     """
     place = Path(os.fspath(directory))
+    if instructions:
+        check_simulator()
     if len(tests) not in (0, 2):
         raise UsageError(f"{len(tests)} tests: expected two, or none for the first two")
     if pairs is not None and pairs < FEW:
@@ -132,7 +147,10 @@ def why(
     into = place / PLACE if output is None else Path(os.fspath(output))
     found = instrument_pairs(place, names, into, pairs=pairs, budget_s=budget_s, observe=observe)
     made = split(*found.runs) if all(len(side) >= FEW for side in found.runs) else None
-    return Why(found, difference(*found.plain_s), made, tuple(count_differences(*found.calls)), into)
+    counted = count_instructions(into, observe) if instructions else None
+    if counted is None and (into / INSTRUCTIONS / STATE).exists():
+        counted = read_instructions(into)
+    return Why(found, difference(*found.plain_s), made, tuple(count_differences(*found.calls)), into, counted)
 
 
 @dataclass(frozen=True, repr=False)

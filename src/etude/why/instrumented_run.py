@@ -4,6 +4,7 @@ and no file is taken for that of another trial.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -76,7 +77,7 @@ def run_instrumented(
         raw.mkdir(parents=True, exist_ok=True)
         for file in raw.iterdir():  # of a trial that was interrupted
             if not file.name.startswith(_TRIAL):
-                file.unlink()
+                _remove(file)
 
     def claim(event: Event, progress: Progress) -> None:
         for test in event.tests if event.what == "trial" else ():
@@ -93,7 +94,11 @@ def run_instrumented(
 def _claim(raw: Path, trial: Trial) -> None:
     for file in raw.iterdir():
         if not file.name.startswith(_TRIAL):
-            file.rename(raw / f"{_TRIAL}{trial.first.trial}") if trial.kept else file.unlink()
+            file.rename(raw / f"{_TRIAL}{trial.first.trial}") if trial.kept else _remove(file)
+
+
+def _remove(file: Path) -> None:
+    shutil.rmtree(file) if file.is_dir() else file.unlink()
 
 
 def kept_trials(measurements: Iterable[Measurement]) -> dict[int, Trial]:

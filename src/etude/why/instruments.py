@@ -25,8 +25,9 @@ from etude.why.critical_path import path_times
 from etude.why.stacks import Stacks, summed
 from etude.why.timeline import timeline_of
 
-Instrument = Literal["timeline", "calls"]
+Instrument = Literal["timeline", "calls", "instructions"]
 INSTRUMENTS: tuple[Instrument, ...] = ("timeline", "calls")
+"""Those that pairs of trials are run under; instructions are counted in runs of their own."""
 RATE_HZ = 1999
 """Samples a second of a thread on a CPU; a prime number, so that they are not in step with a timer."""
 PATIENCE_S = 300.0
@@ -40,6 +41,7 @@ _EVENTS = (
 )
 """Callers are found without frame pointers. sched_waking is of the thread that wakes; sched_wakeup may be of the CPU on
 which the woken one goes on."""
+_SIMULATOR = ("valgrind", "-q", "--tool=cachegrind", "--cache-sim=no", "--trace-children=yes")
 _SCRIPT = ("--no-inline", "--ns", "--show-switch-events", "--show-task-events", "--show-lost-events")
 _FIELDS = "comm,pid,tid,time,event,ip,sym,dso,trace"
 
@@ -90,7 +92,8 @@ def missing(instrument: Instrument) -> str:
 
 
 def under(instrument: Instrument, test: Test, place: Path) -> Test:
-    """The test with its command run under an instrument, which leaves a file in `place` for each run. Its set-up and
+    """The test with its command run under an instrument, which leaves a file in `place` for each run, or a
+    directory with one of each process (instructions). Its set-up and
     clean-up are those of the plain test, beside which it runs.
 
     Raises:
@@ -98,6 +101,10 @@ def under(instrument: Instrument, test: Test, place: Path) -> Test:
     """
     words = (*_PERF, *_EVENTS) if instrument == "timeline" else (engine_path(), "record", "-q")
     line = f'f=$1/$$; shift; exec {shlex.join(words)} -o "$f" -- "$@"'
+    if instrument == "instructions":
+        line = (
+            f'f=$1/$$; shift; mkdir "$f"; exec {shlex.join(_SIMULATOR)} "--cachegrind-out-file=$f/%p" -- "$@"'
+        )
     command = ("/bin/sh", "-c", line, "etude-why", str(place.absolute()), *test.command)
     return replace(
         test, name=f"{test.name}: {instrument}", command=command, metrics=(), setup=None, cleanup=None

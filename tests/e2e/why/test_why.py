@@ -100,6 +100,22 @@ def test_the_caller_is_found_without_frame_pointers_and_the_thread_that_woke_ano
         assert Cause("plain", "function", "compute") in run.causes
 
 
+@pytest.mark.needs_program("valgrind", package="valgrind")
+def test_instructions_are_counted_exactly_by_function_and_shown_again(place: Path) -> None:
+    """slow_hash needs seven instructions a round, in each run; main starts it."""
+    tests = ["-n", "none", "./copy 1 65536", "-n", "hash", "./copy 1 65536 hash=10000"]
+    etude("bench", "-o", "i", "--trials", "5", *tests, cwd=place)
+    words = ["why", "i", "--pairs", "5", "--json", "-q"]
+    told = json.loads(etude(*words, "--instructions", cwd=place).stdout)["instructions"]
+    assert told["exact"]
+    first = told["listed"][0]
+    assert (first["program"], first["function"], first["a"]) == ("copy", "slow_hash", 0)
+    assert 50_000 <= first["b"] <= told["whole"]["b"] - told["whole"]["a"]
+    assert json.loads(etude(*words, cwd=place).stdout)["instructions"] == told
+    (place / "i" / "why" / "instructions" / "instructions.json").write_text("{}")
+    assert len(etude(*words, cwd=place, check=3).stderr.strip().splitlines()) == 1
+
+
 @pytest.mark.more
 def test_the_pairs_are_results_and_a_frame_has_the_causes(place: Path) -> None:
     found = library.why(place / "r", output=place / "p", pairs=5)

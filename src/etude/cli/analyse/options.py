@@ -261,6 +261,11 @@ def why_options(parser: argparse.ArgumentParser) -> None:
         help="wall-clock time that all pairs or trials may take (default 60s)",
     )
     add_output(add, "PAIRS", "directory of the pairs or trials (default: why, or why-outliers, in DIR)")
+    add(
+        "--instructions",
+        action="store_true",
+        help="also count them exactly, by function, in two further runs of each test under valgrind (far slower)",
+    )
     add("--page", metavar="FILE", help="also write a page: waterfall, flame graph, calls, files, processes")
     add(
         "--export",

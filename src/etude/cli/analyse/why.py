@@ -38,6 +38,7 @@ def run(options: argparse.Namespace) -> int:
         output=options.output,
         pairs=options.pairs,
         budget_s=options.time,
+        instructions=options.instructions,
     )
     if options.page:
         write(Path(options.page), found.page())
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
 def _outliers(options: argparse.Namespace) -> int:
     if options.pairs is not None:
         raise UsageError("--pairs: --outliers is about one test; give --trials")
-    if given := next((name for name in ("page", "export") if getattr(options, name)), None):
+    if given := next((name for name in ("page", "export", "instructions") if getattr(options, name)), None):
         raise UsageError(f"--{given}: is of the causes of a difference; leave out --outliers")
     if len(options.tests) > 1:
         raise UsageError(f"--outliers: {len(options.tests)} tests: expected one")

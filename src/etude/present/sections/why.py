@@ -12,6 +12,7 @@ from etude.present.sentences import why_outliers as words
 from etude.units.formatting import p_value
 from etude.why import outlier_trials
 from etude.why.contributions import Contribution, CountDifference, Split, cost
+from etude.why.instructions import InstructionDifferences
 from etude.why.instrumented_pairs import Instrumented
 from etude.why.outliers import Outliers
 
@@ -19,16 +20,24 @@ FORMAT, VERSION = "etude-why", 1
 
 
 def why_section(
-    found: Instrumented, plain: Contribution, split: Split | None, counts: Sequence[CountDifference]
+    found: Instrumented,
+    plain: Contribution,
+    split: Split | None,
+    counts: Sequence[CountDifference],
+    instructions: InstructionDifferences | None = None,
 ) -> Section:
-    """The difference, its causes, and what is not explained. split: None if there is no timeline."""
+    """The difference, its causes, and what is not explained. split, instructions: None without them."""
     mean_s = sum(found.plain_s[0]) / len(found.plain_s[0])
     first = text.headline(found.a, found.b, plain, mean_s)
-    return Section("why", first, tuple(_blocks(found, split, counts, first)), (first,))
+    return Section("why", first, tuple(_blocks(found, split, counts, instructions, first)), (first,))
 
 
 def _blocks(
-    found: Instrumented, split: Split | None, counts: Sequence[CountDifference], first: str
+    found: Instrumented,
+    split: Split | None,
+    counts: Sequence[CountDifference],
+    instructions: InstructionDifferences | None,
+    first: str,
 ) -> Iterator[Block]:
     yield Sentence(first, "strong")
     if split is not None and split.listed:
@@ -58,6 +67,19 @@ def _blocks(
         )
         if line := text.counts_note(counts):
             yield Sentence(line, "aside")
+    if instructions is not None:
+        yield Sentence(text.instructions_line(found.a, found.b, instructions))
+        listed = instructions.listed
+        yield Table(
+            (
+                Column(text.FUNCTION, [each.function for each in listed], words=True),
+                Column(text.PROGRAM, [each.program for each in listed], words=True),
+                Column(found.a, [f"{each.a:,}" for each in listed]),
+                Column(found.b, [f"{each.b:,}" for each in listed]),
+            ),
+            "instructions",
+            words=2,
+        )
     if split is not None:
         yield Sentence(text.cost_line(found, split), "aside")
         yield from (note(each) for each in text.doubts(found))
@@ -65,7 +87,11 @@ def _blocks(
 
 
 def why_document(
-    found: Instrumented, plain: Contribution, split: Split | None, counts: Sequence[CountDifference]
+    found: Instrumented,
+    plain: Contribution,
+    split: Split | None,
+    counts: Sequence[CountDifference],
+    instructions: InstructionDifferences | None = None,
 ) -> dict[str, Any]:
     """The causes as a document for programs."""
     return {
@@ -93,6 +119,7 @@ def why_document(
             }
             for c in counts
         ],
+        "instructions": instructions and asdict(instructions),
         "lacking": list(found.lacking),
     }
 

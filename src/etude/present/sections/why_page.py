@@ -15,6 +15,7 @@ from etude.present.to_html import to_page
 from etude.units.formatting import quantity, scale_of
 from etude.version import __version__
 from etude.why.contributions import Contribution, CountDifference, Split
+from etude.why.instructions import InstructionDifferences
 from etude.why.instrumented_pairs import Instrumented
 from etude.why.instruments import CallCount
 from etude.why.parts import Parts, by_file, by_place, by_process, call_rows
@@ -28,10 +29,14 @@ VERMILION, BLUE = 1, 0
 
 
 def why_page(
-    found: Instrumented, plain: Contribution, split: Split | None, counts: Sequence[CountDifference]
+    found: Instrumented,
+    plain: Contribution,
+    split: Split | None,
+    counts: Sequence[CountDifference],
+    instructions: InstructionDifferences | None = None,
 ) -> str:
     """The page. Raises MachineRefuses: Jinja2 is not installed, or the engine cannot be run."""
-    section = why_section(found, plain, split, counts)
+    section = why_section(found, plain, split, counts, instructions)
     stacks = mean_stacks(*([run.stacks for run in side if run.stacks] for side in found.runs))
     shown = (section.heading, f"{text.COUNTS}:")
     lines = tuple(b.text for b in section.blocks if isinstance(b, Sentence) and b.text not in shown)
@@ -39,7 +44,7 @@ def why_page(
     blocks = (
         _causes(found, split),
         _functions(found, bool(stacks)),
-        (*differing, *_calls(found)),
+        (*differing, *_calls(found), *(t for t in section.tables if t.key == "instructions")),
         (
             *_parts("files", text.FILE, text.FILES, by_file(found.calls), found),
             *_parts("places", text.PLACE, text.PLACES, by_place(found.runs), found),

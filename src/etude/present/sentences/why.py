@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from etude.units.formatting import counted, percent, quantity
 from etude.why.causes import ENTRY, Cause
 from etude.why.contributions import Contribution, CountDifference, Split, cost
+from etude.why.instructions import InstructionDifferences
 from etude.why.instrumented_pairs import Instrumented
 from etude.why.instruments import CallCount
 
 CAUSE, PROCESS, DIFFERENCE, SHARE = "cause", "process", "difference", "share of the difference"
+FUNCTION, PROGRAM = "function", "program"
 CALL, FILE = "call", "file"
 DEAR_FROM = 0.1
 DEAR = "the instrument costs more than 10 %: with it, system calls and switches between threads take a larger part"
@@ -83,6 +85,16 @@ def counts_note(found: Sequence[CountDifference]) -> str:
     return (
         "" if all(each.exact for each in found) else "Numbers of calls that vary from run to run are medians."
     )
+
+
+def instructions_line(a: str, b: str, found: InstructionDifferences) -> str:
+    """Instructions of both tests, and whether their numbers vary."""
+    varies = "the same in each run" if found.exact else "medians of runs that vary"
+    ratio = f"{found.whole.b / found.whole.a:.4f} × " if found.whole.a else ""
+    return (
+        f"Instructions in user space, {varies}: {b} needs {found.whole.b:,}, {ratio}those of {a} ({found.whole.a:,}). "
+        f"Functions whose numbers differ{'' if found.listed else ': none'}"
+    ) + (":" if found.listed else ".")
 
 
 def cost_line(found: Instrumented, split: Split) -> str:
