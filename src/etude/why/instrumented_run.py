@@ -16,7 +16,7 @@ from etude.experiment.monitoring import DEFAULT_MONITORING, Monitoring
 from etude.experiment.plan import Plan, from_document
 from etude.experiment.progress import Progress, Trial, trials_of
 from etude.results.model import Measurement
-from etude.results.reader import read_experiment
+from etude.results.reader import load_results, read_experiment
 
 RAW = "raw"
 """Directory of the files of the instruments; removed when they are read."""
@@ -73,8 +73,15 @@ def run_instrumented(
     Raises:
         EtudeError: same as `etude.experiment.run.run`.
     """
-    for raw in sides.values():
+    begun = (place / "experiment.json").exists()
+    stored = load_results(place).measurements if begun else {}
+    for name, raw in sides.items():
         raw.mkdir(parents=True, exist_ok=True)
+        for last in trials_of(stored.get(name, ()))[-1:]:
+            if not (
+                raw / f"{_TRIAL}{last.first.trial}"
+            ).exists():  # it was stored, and what followed interrupted
+                _claim(raw, last)
         for file in raw.iterdir():  # of a trial that was interrupted
             if not file.name.startswith(_TRIAL):
                 _remove(file)
@@ -85,7 +92,7 @@ def run_instrumented(
                 _claim(raw, progress.trials(test.name)[-1])
         observe(event, progress)
 
-    if (place / "experiment.json").exists():
+    if begun:
         experiments.resume(place, observe=claim)
     else:
         experiments.run(plan, place, observe=claim, command_line=command, verb=VERB, monitor=monitor)
