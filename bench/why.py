@@ -41,13 +41,13 @@ class Injected:
 
 CAUSES = {
     "small buffer": Injected(f"./copy {MIB} 4096", "call", ("read",)),
-    "fsync": Injected(f"{BASE} fsync=6", "call", ("fsync",)),
+    "fsync": Injected(f"{BASE} fsync=50", "call", ("fsync",)),
     "lock": Injected(f"{BASE} lock=30", "function", ("compute", "hold_the_lock")),
     "slow function": Injected(f"{BASE} hash=15000000", "function", ("slow_hash",)),
     "programs": Injected(f"{BASE} exec=25", "", ("true", "start_programs", "wait4", "exec")),
     "sleep": Injected(f"{BASE} sleep=30", "call", ("clock_nanosleep", "nanosleep")),
     "first touch": Injected(f"{BASE} fault=100", "page faults", ("touch",)),
-    "O_SYNC": Injected(f"{BASE} sync=6", "call", ("write",)),
+    "O_SYNC": Injected(f"{BASE} sync=50", "call", ("write",)),
     "CPU hog": Injected(f"{BASE} hog=40", "waiting for a CPU", ("",)),
     "debug build": Injected(f"./copy-debug {MIB} 65536", "function", ("add_up",)),
     "hash table": Injected(f"{BASE} chains=700", "function", ("look_up",)),

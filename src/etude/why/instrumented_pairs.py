@@ -43,6 +43,7 @@ from etude.why.instruments import (
     read_first_thread,
     read_timeline,
     under,
+    with_common_names,
 )
 from etude.why.stacks import FILE, Sides, read_stacks, write_stacks
 from etude.why.stored_plan import stored_plan
@@ -170,6 +171,7 @@ def _read(
             found["timeline"] = tuple(tuple(map(read_first_thread, side)) for side in pairs)
         if gone := len(plain[0]) - len(pairs[0]):
             lacking.append(f"{instrument}: {gone} of {len(plain[0])} pairs left no file: left out")
+    found["timeline"] = with_common_names((found["timeline"][0], found["timeline"][1]))
     a, b = (tuple(float(trial.value("elapsed") or 0.0) for trial in side) for side in plain)
     return Instrumented(*names, (a, b), found["timeline"], found["calls"], tuple(lacking))  # type: ignore[arg-type]
 

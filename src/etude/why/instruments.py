@@ -6,7 +6,7 @@ import math
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -122,6 +122,30 @@ def read_timeline(path: Path) -> Run:
     return Run(
         causes, timeline.lost, summed(((cause.process, stack), s) for (cause, stack), s in times.items())
     )
+
+
+def with_common_names(sides: tuple[Sequence[Run], Sequence[Run]]) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
+    """The runs with one name for the program that takes the most time in one test alone and that which does in the
+    other alone, such as `old` and `new`: they are two versions of one program, whose functions are compared."""
+    times = [summed((c.process, s) for run in side for c, s in run.causes.items()) for side in sides]
+    own = [
+        max((name for name in mine if name not in other), key=mine.__getitem__, default="")
+        for mine, other in (times, times[::-1])
+    ]
+    if not all(own):
+        a, b = map(tuple, sides)
+        return a, b
+    a, b = (
+        tuple(_renamed(run, name, " → ".join(own)) for run in side)
+        for side, name in zip(sides, own, strict=True)
+    )
+    return a, b
+
+
+def _renamed(run: Run, old: str, new: str) -> Run:
+    causes = {replace(c, process=new) if c.process == old else c: s for c, s in run.causes.items()}
+    stacks = {(new if process == old else process, stack): s for (process, stack), s in run.stacks.items()}
+    return replace(run, causes=causes, stacks=stacks)
 
 
 def read_calls(path: Path) -> Calls:

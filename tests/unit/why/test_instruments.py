@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from etude.errors import InputError
 from etude.experiment.test import Test
 from etude.why import instruments
-from etude.why.causes import Cause
+from etude.why.causes import Cause, Frame
 from etude.why.contributions import split
 from etude.why.instrumented_pairs import Instrumented, _document, read_instrumented
-from etude.why.instruments import CallCount, Run, missing, under
+from etude.why.instruments import CallCount, Run, missing, under, with_common_names
 
 
 def test_without_perf_its_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,3 +93,33 @@ def test_one_common_cause_of_both_is_split() -> None:
     )
     assert [each.cause for each in found.listed] == [cause]
     assert found.rest.mean_s == 0.0
+
+
+def test_two_versions_of_a_program_have_one_name_and_a_common_one_keeps_its_own() -> None:
+    stack = (Frame("f", "/bin/x"),)
+    sides = tuple(
+        [
+            Run(
+                {
+                    Cause(name, "function", "f"): 3.0,
+                    Cause("sh", "function", "g"): 9.0,
+                    Cause(rare, "start", ""): 1.0,
+                },
+                0,
+                {(name, stack): 3.0},
+            )
+        ]
+        for name, rare in (("old", "x"), ("new", "y"))
+    )
+    (a,), (b,) = with_common_names((sides[0], sides[1]))
+    assert {c.process for c in a.causes} == {"old → new", "sh", "x"}
+    assert {c.process for c in b.causes} == {"old → new", "sh", "y"}
+    assert set(a.stacks) == set(b.stacks) == {("old → new", stack)}
+
+
+def test_a_program_of_one_test_alone_keeps_its_name() -> None:
+    a, b = (
+        Run({Cause("p", "function", "f"): 1.0}),
+        Run({Cause("p", "function", "f"): 1.0, Cause("q", "start", ""): 1.0}),
+    )
+    assert with_common_names(([a], [b])) == ((a,), (b,))
