@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal, NamedTuple
 
 Kind = Literal[
@@ -65,7 +66,7 @@ class Cause:
 def cause_of(process: str, stack: Sequence[Frame]) -> Cause:
     """The cause of a moment on a CPU, or before a block. stack: innermost function first; it may be empty."""
     kernel = [frame.symbol for frame in stack if frame.of_kernel]
-    user = [frame for frame in stack if not frame.of_kernel]
+    user = list(takewhile(_is_code, (frame for frame in stack if not frame.of_kernel)))
     if any(map(_FAULT.match, kernel)):
         return Cause(process, "page faults", "page faults", _function(user))
     if call := system_call(kernel):
@@ -75,6 +76,11 @@ def cause_of(process: str, stack: Sequence[Frame]) -> Cause:
     if not user:
         return Cause(process, "function", kernel[-1] if kernel else UNKNOWN)
     return Cause(process, "function", _function(user))
+
+
+def _is_code(frame: Frame) -> bool:
+    """False where the unwinder has lost its way into data."""
+    return frame.place not in ("[stack]", "[heap]")
 
 
 def system_call(kernel: Sequence[str]) -> str:

@@ -14,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.stats.intervals import t_quantile
-from etude.why.causes import Cause
+from etude.why.causes import UNKNOWN, Cause
 from etude.why.instruments import CallCount, Calls, Run
 
 CONFIDENCE = 0.95
 RARE = 0.005
 """Share of a run's time below which a cause is added to the others of its process, whichever side it is on."""
+UNSURE = 0.02
+"""Share of a call's time without a known caller above which callers of that call are not told."""
+_WITH_CALLER = ("call", "page faults")
 FEW = 5
 """Smallest number of pairs."""
 MOST = 10
@@ -108,32 +111,50 @@ class Cost:
     """Change of the ratio b / a, as a share, by pairs (geometric mean); with its interval."""
     low: float
     high: float
+    certain: float
+    """Lower end of the interval of the larger of both ratios, each by pairs (geometric mean)."""
 
 
 def cost(
     plain: Sequence[Sequence[float]], runs: Sequence[Sequence[Run]], confidence: float = CONFIDENCE
 ) -> Cost:
-    """The cost of the instrument that gave the runs of both tests. plain: elapsed times of both tests, s."""
+    """The cost of the instrument that gave the runs of both tests. plain: elapsed times of both tests, s; more than
+    there are runs are left out."""
+    pairs = min(len(side) for side in (*plain, *runs))
     (plain_a, plain_b), (run_a, run_b) = (
-        np.array(plain),
-        np.array([[run.elapsed_s for run in side] for side in runs]),
+        np.array([side[:pairs] for side in plain]),
+        np.array([[run.elapsed_s for run in side[:pairs]] for side in runs]),
     )
     moved = _contribution(None, np.log(run_b / plain_b) - np.log(run_a / plain_a), confidence)
     change, low, high = np.expm1([moved.mean_s, moved.low_s, moved.high_s]).tolist()
-    return Cost(float(run_a.mean() / plain_a.mean()), float(run_b.mean() / plain_b.mean()), change, low, high)
+    sides = [
+        _contribution(None, np.log(run / plain), confidence)
+        for run, plain in ((run_a, plain_a), (run_b, plain_b))
+    ]
+    certain = math.exp(max(side.low_s for side in sides))
+    return Cost(
+        float(run_a.mean() / plain_a.mean()), float(run_b.mean() / plain_b.mean()), change, low, high, certain
+    )
 
 
 def grouped(runs: Sequence[Mapping[Cause, float]]) -> dict[Cause, Cause]:
     """The cause under which each is counted: itself, without its caller, or the others of its process.
 
-    It depends on the time of both tests together, not on their difference.
+    A call whose caller is not known in a part of its time is counted without callers: else it would be two causes, of
+    which each run has another one. It depends on the time of both tests together, not on their difference.
     """
     total: defaultdict[Cause, float] = defaultdict(float)
     for run in runs:
         for cause, seconds in run.items():
             total[cause] += seconds
     least = RARE * sum(total.values())
-    names = {cause: cause for cause in total}
+    by_call, unknown = defaultdict[Cause, float](float), defaultdict[Cause, float](float)
+    for cause, seconds in total.items():
+        by_call[_without_caller(cause)] += seconds
+        if cause.kind in _WITH_CALLER and (not cause.caller or cause.caller.startswith(UNKNOWN)):
+            unknown[_without_caller(cause)] += seconds
+    unsure = {call for call, seconds in unknown.items() if seconds > UNSURE * by_call[call]}
+    names = {c: _without_caller(c) if _without_caller(c) in unsure else c for c in total}
     for shorter in (_without_caller, _others):
         sums = _sums(total, names)
         names = {c: name if sums[name] >= least else shorter(name) for c, name in names.items()}

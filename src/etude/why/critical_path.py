@@ -123,13 +123,18 @@ def _blocked(thread: Thread, off: Off) -> Cause:
 
 
 def _ended_child(timeline: Timeline, thread: Thread, off: Off, until_ns: int) -> Thread | None:
-    """The child whose end a thread had waited for: the kernel tells of no wake-up by a thread that ends."""
-    if off.stack and not _WAIT.match(cause_of("", off.stack).name):
+    """The child whose end a thread had waited for, or the thread of its process that it has joined: the kernel tells of
+    no wake-up by a thread that ends."""
+    call = cause_of("", off.stack).name if off.stack else ""
+    joins = call == "futex" and off.woken_ns is None
+    if call and not joins and not _WAIT.match(call):
         return None
     ended = [
         each
         for each in timeline.threads.values()
-        if each.parent == thread.tid and each.tid != thread.tid and off.from_ns < each.end_ns <= until_ns
+        if (each.pid == thread.pid if joins else each.parent == thread.tid)
+        and each.tid != thread.tid
+        and off.from_ns < each.end_ns <= until_ns
     ]
     return max(ended, key=lambda each: each.end_ns, default=None)
 

@@ -21,8 +21,8 @@ from etude.experiment.plan import RuleSpec
 from etude.osutil.files import replace_file
 from etude.results.reader import read_experiment
 from etude.why.contributions import MOST
-from etude.why.instrumented_pairs import NAME
-from etude.why.instrumented_run import RAW, raw_place, run_instrumented, unfinished_plan
+from etude.why.instrumented_pairs import LARGEST, NAME
+from etude.why.instrumented_run import RAW, alone_in, raw_place, run_instrumented, unfinished_plan
 from etude.why.instruments import under
 
 PLACE = "instructions"
@@ -83,12 +83,14 @@ def count_instructions(pairs: Path, observe: experiments.Observer) -> Instructio
         plan = replace(plan, tests=tuple(made), rule=RuleSpec("fixed-count", {"count": RUNS}))
         sides = {test.name: raw_place(place, side, 0) for side, test in enumerate(made)}
         command = [*read_experiment(pairs)["command_line"], "--instructions"]
-        run_instrumented(plan, place, sides, command, observe)
-        counts = [
-            [_in_directory(each) for each in sorted(raw.iterdir()) if each.is_dir()] for raw in sides.values()
-        ]
-        replace_file(path, json.dumps(_document(counts), ensure_ascii=False).encode())
-        shutil.rmtree(place / RAW, ignore_errors=True)
+        with alone_in(place):
+            run_instrumented(plan, place, sides, command, observe)
+            counts = [
+                [_in_directory(each) for each in sorted(raw.iterdir()) if each.is_dir()]
+                for raw in sides.values()
+            ]
+            replace_file(path, json.dumps(_document(counts), ensure_ascii=False).encode())
+            shutil.rmtree(place / RAW, ignore_errors=True)
     return read_instructions(pairs)
 
 
@@ -108,6 +110,8 @@ def read_instructions(pairs: Path) -> InstructionDifferences:
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read: {error}; was it edited?") from None
     stored = decoded(_Stored, told, str(path))
+    if any(not 0 <= n < LARGEST for side in stored.runs for run in side for *_, n in run):
+        raise InputError(f"{path}: has numbers below 0 or too large; was it edited?")
     a, b = ([{(p, f): n for p, f, n in run} for run in side] for side in stored.runs)
     if stored.format != FORMAT or stored.version != VERSION or not a or not b:
         raise InputError(f"{path}: expected {FORMAT}, version {VERSION}, with runs of both tests")

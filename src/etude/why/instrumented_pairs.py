@@ -12,7 +12,7 @@ from typing import Any
 
 from etude.analysis.load_subject import read_ours
 from etude.codec import decoded
-from etude.errors import InputError
+from etude.errors import InputError, UsageError
 from etude.experiment import run as experiments
 from etude.experiment.plan import BLOCKS, Plan, RuleSpec
 from etude.experiment.test import Test
@@ -23,6 +23,7 @@ from etude.why.contributions import FEW
 from etude.why.explainable import explainable
 from etude.why.instrumented_run import (
     RAW,
+    alone_in,
     check_same_tests,
     claimed,
     command_line,
@@ -52,6 +53,8 @@ NAME = "why"
 STATE = "why.json"
 VERSION = 1
 BUDGET_S = 60.0
+LARGEST = 1e18
+"""Larger numbers in a file are mistakes."""
 MOST_PAIRS = 30
 
 
@@ -68,6 +71,8 @@ class Instrumented:
     calls: tuple[tuple[Calls, ...], tuple[Calls, ...]]
     lacking: tuple[str, ...]
     """Reasons why an instrument was not used."""
+    stored_s: tuple[float, float] | None = None
+    """Mean times of both in the results that are explained, s."""
 
 
 def instrument_pairs(
@@ -89,20 +94,40 @@ def instrument_pairs(
         InputError: the experiment cannot be run again; UsageError: no such test; CommandFailed: a command failed.
     """
     if (place / STATE).exists():
-        found = read_instrumented(place)
-        check_same_tests(place, names or (), (found.a, found.b))
-        return found
-    if (place / "experiment.json").exists():
-        plan = unfinished_plan(place, NAME)
-        check_same_tests(place, names or (), [test.name for test in plan.tests[:2]])
-        command: list[str] = []
-    else:
-        plan = _new_plan(directory, names or (), place, pairs, budget_s)
-        command = command_line(directory, place, [test.name for test in plan.tests[:2]])
+        return _finished(directory, names, place, pairs)
+    begun = (place / "experiment.json").exists()
+    plan = (
+        unfinished_plan(place, NAME) if begun else _new_plan(directory, names or (), place, pairs, budget_s)
+    )
+    a, b = (test.name for test in plan.tests[:2])
+    check_same_tests(place, names or _first_two(directory), (a, b))
+    with alone_in(place):
+        if (place / STATE).exists():
+            return _finished(directory, names, place, pairs)
+        return _measured(directory, place, plan, observe)
+
+
+def _finished(directory: Path, names: Sequence[str] | None, place: Path, pairs: int | None) -> Instrumented:
+    found = read_instrumented(place)
+    check_same_tests(place, names or _first_two(directory), (found.a, found.b))
+    if pairs not in (None, len(found.plain_s[0])):
+        raise UsageError(
+            f"pairs {pairs}: {place} has {len(found.plain_s[0])}, and is finished; name another directory with -o"
+        )
+    return found
+
+
+def _first_two(directory: Path) -> list[str]:
+    """Their names; none if the results are gone."""
+    gone = not (directory / "experiment.json").exists()
+    return [] if gone else [series.test for series in read_ours(directory).tests][:2]
+
+
+def _measured(directory: Path, place: Path, plan: Plan, observe: experiments.Observer) -> Instrumented:
     a, b = (test.name for test in plan.tests[:2])
     used = [each for each in INSTRUMENTS if any(test.name == f"{a}: {each}" for test in plan.tests)]
     lacking = [
-        missing(each) or f"{each}: was not used when these pairs were begun"
+        missing(each, plan.tests[:2]) or f"{each}: was not used when these pairs were begun"
         for each in INSTRUMENTS
         if each not in used
     ]
@@ -111,8 +136,12 @@ def instrument_pairs(
         for number, instrument in enumerate(used)
         for side, name in enumerate((a, b))
     }
-    run_instrumented(plan, place, sides, command, observe)
-    found = _read(place, (a, b), used, sides, lacking)
+    run_instrumented(plan, place, sides, command_line(directory, place, (a, b)), observe)
+    times = _stored_s(directory)
+    found = replace(
+        _read(place, (a, b), used, sides, lacking),
+        stored_s=(times[a], times[b]) if {a, b} <= times.keys() else None,
+    )
     a_stacks, b_stacks = (tuple(run.stacks for run in side) for side in found.runs)
     write_stacks(place, (a_stacks, b_stacks))
     replace_file(place / STATE, json.dumps(_document(found), ensure_ascii=False, indent=1).encode())
@@ -123,16 +152,21 @@ def instrument_pairs(
 def _new_plan(directory: Path, names: Sequence[str], place: Path, pairs: int | None, budget_s: float) -> Plan:
     stored = stored_plan(directory, names, 2)
     tests = explainable(stored, names, str(directory))
-    used = [each for each in INSTRUMENTS if not missing(each)]
+    used = [each for each in INSTRUMENTS if not missing(each, tests)]
     return _plan(stored, tests, used, place, pairs or _pairs(directory, tests, len(used), budget_s))
 
 
 def _pairs(directory: Path, tests: Sequence[Test], used: int, budget_s: float) -> int:
     """Number of pairs that the budget allows."""
-    found = read_ours(directory).tests
-    times = {s.test: float(s.sample("elapsed").mean()) for s in found if s.sample("elapsed").size}
+    times = _stored_s(directory)
     pair_s = (1 + used) * sum(times.get(test.name, math.inf) for test in tests)
     return max(FEW, min(MOST_PAIRS, int(budget_s / pair_s))) if pair_s > 0 else MOST_PAIRS
+
+
+def _stored_s(directory: Path) -> dict[str, float]:
+    """Mean time of each test in the results, s."""
+    found = read_ours(directory).tests
+    return {s.test: float(s.sample("elapsed").mean()) for s in found if s.sample("elapsed").size}
 
 
 def _plan(stored: Plan, tests: Sequence[Test], used: Sequence[Instrument], place: Path, pairs: int) -> Plan:
@@ -182,6 +216,7 @@ def _document(found: Instrumented) -> dict[str, Any]:
         "version": VERSION,
         "tests": [found.a, found.b],
         "plain_s": [list(each) for each in found.plain_s],
+        "stored_s": found.stored_s,
         "runs": [
             [
                 {
@@ -223,6 +258,7 @@ class _Stored:
     runs: tuple[list[_StoredRun], list[_StoredRun]]
     calls: tuple[list[list[_StoredCall]], list[list[_StoredCall]]]
     lacking: list[str]
+    stored_s: tuple[float, float] | None = None
 
 
 def read_instrumented(place: Path) -> Instrumented:
@@ -235,8 +271,9 @@ def read_instrumented(place: Path) -> Instrumented:
     except (ValueError, RecursionError):
         raise InputError(f"{path}: is no JSON; was it edited?") from None
     stored = decoded(_Stored, told, str(path))
-    if stored.version != VERSION:
-        raise InputError(f"{path}: is of version {stored.version}; expected {VERSION}: use a newer Étude")
+    if stored.format != "etude-why" or stored.version != VERSION:
+        raise InputError(f"{path}: expected etude-why, version {VERSION}: use a newer Étude")
+    _check(stored, path)
     runs = tuple(
         tuple(Run({Cause(p, k, n, c): s for p, k, n, c, s in run.causes}, run.lost) for run in side)  # type: ignore[arg-type]
         for side in stored.runs
@@ -246,7 +283,7 @@ def read_instrumented(place: Path) -> Instrumented:
         for side in stored.calls
     )
     plain = (tuple(stored.plain_s[0]), tuple(stored.plain_s[1]))
-    found = Instrumented(*stored.tests, plain, runs, calls, tuple(stored.lacking))  # type: ignore[arg-type]
+    found = Instrumented(*stored.tests, plain, runs, calls, tuple(stored.lacking), stored.stored_s)  # type: ignore[arg-type]
     kept = read_stacks(place)
     return found if kept is None else _with_stacks(found, kept, place)
 
@@ -259,3 +296,16 @@ def _with_stacks(found: Instrumented, kept: Sides, place: Path) -> Instrumented:
         for sides in zip(found.runs, kept, strict=True)
     )
     return replace(found, runs=(a, b))
+
+
+def _check(stored: _Stored, path: Path) -> None:
+    for name in ("plain_s", "runs", "calls"):
+        a, b = map(len, getattr(stored, name))
+        if a != b:
+            raise InputError(f"{path}: {name}: {a} and {b}: expected pairs; was it edited?")
+    numbers = [s for side in stored.plain_s for s in side] + list(stored.stored_s or ())
+    numbers += [s for side in stored.runs for run in side for *_, s in run.causes]
+    numbers += [n for side in stored.calls for run in side for _, _, *counts in run for n in counts]
+    numbers += [run.lost for side in stored.runs for run in side]
+    if wrong := next((n for n in numbers if not 0 <= n < LARGEST), None):
+        raise InputError(f"{path}: has {wrong}: expected numbers from 0 to {LARGEST:.0e}; was it edited?")

@@ -4,17 +4,20 @@ and no file is taken for that of another trial.
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from etude.errors import InputError, UsageError
+from etude.errors import InputError, MachineRefuses, UsageError
 from etude.experiment import run as experiments
 from etude.experiment.bench import Event
 from etude.experiment.monitoring import DEFAULT_MONITORING, Monitoring
 from etude.experiment.plan import Plan, from_document
 from etude.experiment.progress import Progress, Trial, trials_of
+from etude.osutil.files import try_lock
 from etude.results.model import Measurement
 from etude.results.reader import load_results, read_experiment
 
@@ -23,6 +26,20 @@ RAW = "raw"
 VERB = "why"
 _TRIAL = "trial-"
 Item = TypeVar("Item")
+
+
+@contextmanager
+def alone_in(place: Path) -> Iterator[None]:
+    """Keeps others out of the files of the instruments. Raises MachineRefuses: another process uses them."""
+    raw = place / RAW
+    raw.mkdir(parents=True, exist_ok=True)
+    file = os.open(raw, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        if not try_lock(file):
+            raise MachineRefuses(f"{place}: another Étude is writing here; wait for it, or end it")
+        yield
+    finally:
+        os.close(file)
 
 
 def raw_place(place: Path, side: int, instrument: int) -> Path:

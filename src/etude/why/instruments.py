@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
 import shutil
+import stat
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -77,10 +79,14 @@ Calls = Mapping[tuple[str, str], CallCount]
 """The recorded calls of one run by call and file; the file is empty for calls about none."""
 
 
-def missing(instrument: Instrument) -> str:
-    """Reason why an instrument cannot be used here, in one line; empty if it can."""
+def missing(instrument: Instrument, tests: Sequence[Test] = ()) -> str:
+    """Reason why an instrument cannot be used here, for these tests, in one line; empty if it can."""
     if instrument == "calls":
         return ""
+    for test in tests:
+        program = shutil.which(test.command[0], path=test.environment.get("PATH")) or ""
+        if program and os.stat(program).st_mode & (stat.S_ISUID | stat.S_ISGID):
+            return f"{test.name}: {program} is setuid, and perf does not follow it: {_INSTEAD}"
     if shutil.which("perf") is None:
         return f"no program perf (install the Debian package linux-perf): {_INSTEAD}"
     tried = _run(*_PERF, *_EVENTS, "-o", "/dev/null", "--", "true")
@@ -114,9 +120,10 @@ def under(instrument: Instrument, test: Test, place: Path) -> Test:
 def read_timeline(path: Path) -> Run:
     """The causes of a run, from perf's file. Raises InputError: it cannot be read."""
     shown = _run("perf", "script", "-i", str(path), *_SCRIPT, "-F", _FIELDS)
-    timeline = timeline_of(shown.text.splitlines())
+    timeline = timeline_of(shown.text.split("\n"))
     if timeline.root is None:
-        raise InputError(f"{path}: perf recorded nothing: {shown.why}")
+        raise InputError(f"{path}: perf recorded nothing that can be read; has the program an odd name?")
+    timeline.lost += shown.status != 0
     times = path_times(timeline)
     causes = summed((cause, s) for (cause, _), s in times.items())
     return Run(

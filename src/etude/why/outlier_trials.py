@@ -26,6 +26,7 @@ from etude.results.series import Series, Whole
 from etude.why.explainable import explainable
 from etude.why.instrumented_run import (
     RAW,
+    alone_in,
     check_same_tests,
     claimed,
     command_line,
@@ -106,10 +107,13 @@ def outlier_trials(
         plan = _new_plan(directory, names, place, trials, budget_s)
         command = command_line(directory, place, [plan.tests[0].name], OPTION)
     name, raw = plan.tests[0].name, raw_place(place, 0, 0)
-    run_instrumented(plan, place, {name: raw}, command, observe, Monitoring(every_s=EVERY_S))
-    found = _read(directory, place, name, raw)
-    replace_file(place / STATE, json.dumps({**_KIND, **asdict(found)}, ensure_ascii=False).encode())
-    shutil.rmtree(place / RAW, ignore_errors=True)
+    with alone_in(place):
+        if (place / STATE).exists():
+            return read_outlier_trials(place)
+        run_instrumented(plan, place, {name: raw}, command, observe, Monitoring(every_s=EVERY_S))
+        found = _read(directory, place, name, raw)
+        replace_file(place / STATE, json.dumps({**_KIND, **asdict(found)}, ensure_ascii=False).encode())
+        shutil.rmtree(place / RAW, ignore_errors=True)
     return found
 
 
@@ -207,6 +211,8 @@ def read_outlier_trials(place: Path) -> OutlierTrials:
             f"{path}: is of version {told.get('version')}; expected {VERSION}: use a newer Étude"
         )
     found = decoded(OutlierTrials, told, str(path))
+    if told["format"] != FORMAT or not all(math.isfinite(s) and s >= 0 for s in found.elapsed_s):
+        raise InputError(f"{path}: expected {FORMAT} with times from 0; was it edited?")
     if any(len(each[4]) != len(found.elapsed_s) for each in found.observed) or not found.elapsed_s:
         raise InputError(f"{path}: numbers of values differ from those of trials; was it edited?")
     return found

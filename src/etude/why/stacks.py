@@ -20,6 +20,7 @@ from etude.why.timeline import Stack
 FILE = "stacks.json.gz"
 FORMAT, VERSION = "etude-why-stacks", 1
 _NS = 1e-9
+LARGEST_NS = 10**18
 _Key = TypeVar("_Key")
 
 Stacks = Mapping[tuple[str, Stack], float]
@@ -96,6 +97,10 @@ def read_stacks(place: Path) -> Sides | None:
     stored = decoded(_Stored, told, str(path))
     if stored.version != VERSION:
         raise InputError(f"{path}: is of version {stored.version}; expected {VERSION}: use a newer Étude")
+    if stored.format != FORMAT or any(
+        not 0 <= ns < LARGEST_NS for side in stored.runs for run in side for _, ns in run
+    ):
+        raise InputError(f"{path}: is no {FORMAT}, or has times below 0 or too large; was it edited?")
     frames = [Frame(*each) for each in stored.frames]
     keys = [(process, tuple(_at(frames, n, path) for n in numbers)) for process, numbers in stored.stacks]
     first, second = (

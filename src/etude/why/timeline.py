@@ -13,7 +13,7 @@ from etude.why.causes import UNKNOWN, Frame
 
 Stack = tuple[Frame, ...]
 _HEAD = re.compile(
-    r"^\s*(?P<process>\S.*?)\s+(?P<pid>-?\d+)/(?P<tid>-?\d+)\s+(?P<seconds>\d+)\.(?P<rest>\d{1,9}):\s+(?P<event>\S.*?)\s*$"
+    r"^\s*(?P<process>.*?)\s+(?P<pid>-?\d+)/(?P<tid>-?\d+)\s+(?P<seconds>\d+)\.(?P<rest>\d{1,9}):\s+(?P<event>\S.*?)\s*$"
 )
 _FRAME = re.compile(r"^\s+(?P<address>[0-9a-f]+) (?P<symbol>.*?) \((?P<place>.*)\)$")
 _FORK = re.compile(r"^PERF_RECORD_FORK\((\d+):(\d+)\):\((\d+):(\d+)\)")
@@ -26,6 +26,7 @@ _INTERRUPT = re.compile(
 )
 """Functions of the kernel by which the thread that was on the CPU is interrupted: it has not woken anybody itself."""
 MOST_FRAMES = 256
+UNNAMED = "[unnamed]"
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class Thread:
     process: str
     parent: int | None = None
     """Thread that created it; None: the first one."""
+    pid: int = 0
+    """Process to which it belongs."""
     begin_ns: int = 0
     end_ns: int = 0
     samples: list[Sample] = field(default_factory=list)
@@ -84,9 +87,9 @@ class Timeline:
 
 
 def timeline_of(lines: Iterable[str]) -> Timeline:
-    """The timeline of what `perf script` printed. Lines that are of no known form are passed over."""
+    """The timeline of what `perf script` printed. Lines that are of no known form are lost events."""
     found = Timeline()
-    for event in _events(lines):
+    for event in _events(found, lines):
         _take(found, event)
     for thread in found.threads.values():
         if thread.offs and thread.offs[-1].to_ns is None:
@@ -97,13 +100,14 @@ def timeline_of(lines: Iterable[str]) -> Timeline:
 @dataclass
 class _Event:
     process: str
+    pid: int
     tid: int
     at_ns: int
     text: str
     stack: list[Frame]
 
 
-def _events(lines: Iterable[str]) -> Iterator[_Event]:
+def _events(found: Timeline, lines: Iterable[str]) -> Iterator[_Event]:
     event: _Event | None = None
     for line in lines:
         if not line.strip():
@@ -116,7 +120,11 @@ def _events(lines: Iterable[str]) -> Iterator[_Event]:
             if event is not None:
                 yield event
             at_ns = int(head["seconds"]) * 10**9 + int(head["rest"].ljust(9, "0"))
-            event = _Event(head["process"], int(head["tid"]), at_ns, head["event"], [])
+            event = _Event(
+                head["process"] or UNNAMED, int(head["pid"]), int(head["tid"]), at_ns, head["event"], []
+            )
+        else:  # a name with a line break in it, or cut off
+            found.lost += 1
     if event is not None:
         yield event
 
@@ -132,12 +140,16 @@ def _take(found: Timeline, event: _Event) -> None:
         return
     thread = found.threads.get(event.tid)
     if thread is None:
-        thread = found.threads[event.tid] = Thread(event.tid, event.process, None, event.at_ns, event.at_ns)
+        thread = found.threads[event.tid] = Thread(
+            event.tid, event.process, None, event.pid, event.at_ns, event.at_ns
+        )
         found.root = event.tid if found.root is None else found.root
     thread.end_ns = max(thread.end_ns, event.at_ns)
     if fork := _FORK.match(text):
         child = int(fork[2])
-        found.threads[child] = Thread(child, event.process, int(fork[4]), event.at_ns, event.at_ns)
+        found.threads[child] = Thread(
+            child, event.process, int(fork[4]), int(fork[1]), event.at_ns, event.at_ns
+        )
     elif execd := _EXEC.match(text):
         thread.names.append((event.at_ns, execd[1]))
     elif text.startswith("PERF_RECORD_SWITCH OUT"):

@@ -15,6 +15,7 @@ import pytest
 
 import etude as library
 from etude.errors import UsageError
+from etude.osutil.files import try_lock
 from etude.why.causes import Cause
 from etude.why.instruments import missing
 from support.places import EXAMPLES
@@ -114,6 +115,25 @@ def test_instructions_are_counted_exactly_by_function_and_shown_again(place: Pat
     assert json.loads(etude(*words, cwd=place).stdout)["instructions"] == told
     (place / "i" / "why" / "instructions" / "instructions.json").write_text("{}")
     assert len(etude(*words, cwd=place, check=3).stderr.strip().splitlines()) == 1
+
+
+def test_pairs_that_another_process_measures_are_left_alone(place: Path) -> None:
+    raw = place / "busy" / "raw"
+    raw.mkdir(parents=True)
+    (raw / "123").touch()
+    file = os.open(raw, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        assert try_lock(file)
+        assert "another" in one_line(etude("why", "r", "-o", "busy", cwd=place, check=5).stderr)
+    finally:
+        os.close(file)
+    assert [each.name for each in raw.iterdir()] == ["123"]
+
+
+def test_other_pairs_than_the_finished_ones_are_refused(place: Path) -> None:
+    etude("why", "r", "-o", "done", "--pairs", "5", "-q", cwd=place)
+    one_line(etude("why", "r", "-o", "done", "--pairs", "6", cwd=place, check=2).stderr)
+    one_line(etude("why", "r", "slow", "fast", "-o", "done", cwd=place, check=2).stderr)
 
 
 @pytest.mark.more

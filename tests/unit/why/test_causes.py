@@ -36,6 +36,10 @@ STACKS = {
         stack(("schedule", KERNEL), ("kernel_wait4", KERNEL), ("do_syscall_64", KERNEL), ("wait4", LIBC)),
         ("call", "wait4", ""),
     ),
+    "a call whose caller is data": (
+        stack(("__x64_sys_poll", KERNEL), ("poll", LIBC), ("[unknown]", "[stack]"), ("main", PROGRAM)),
+        ("call", "poll", ""),
+    ),
     "entry": (stack(("do_syscall_64", KERNEL), ("f", PROGRAM)), ("call", ENTRY, "f")),
     "a page fault": (
         stack(("clear_page", KERNEL), ("asm_exc_page_fault", KERNEL), ("f", PROGRAM)),
@@ -174,3 +178,28 @@ def test_any_timeline_has_a_path_without_gaps_whose_causes_add_up(made: list[tup
 @given(st.lists(st.text(max_size=60), max_size=30))
 def test_any_text_is_a_timeline(lines: list[str]) -> None:
     causes_of(timeline_of(lines))
+
+
+def test_a_thread_that_was_joined_has_its_time_on_the_path_and_a_name_may_be_blank() -> None:
+    """The end of a thread wakes the one that joins it by no event."""
+    blocked = (
+        "sched:sched_switch: prev_state=S|futex_wait ([kernel.kallsyms])|__x64_sys_futex ([kernel.kallsyms])"
+    )
+    lines = text(
+        ("    ", 5, 1.0, "PERF_RECORD_COMM exec:     :5/5"),
+        ("    ", 5, 1.1, "PERF_RECORD_FORK(5:6):(5:5)"),
+        ("    ", 5, 1.2, blocked),
+        ("    ", 6, 1.3, "cpu-clock|alpha (/bin/p)"),
+        ("    ", 6, 2.0, "PERF_RECORD_EXIT(5:6):(5:5)"),
+        ("    ", 5, 2.0001, "PERF_RECORD_SWITCH IN"),
+        ("    ", 5, 2.1, "PERF_RECORD_EXIT(5:5):(1:1)"),
+    )
+    timeline = timeline_of([line.replace(" 6/6 ", " 5/6 ") for line in lines])
+    found = causes_of(timeline)
+    assert sum(s for c, s in found.items() if c.name == "futex") < 0.001
+    assert sum(s for c, s in found.items() if c.name == "alpha") > 0.8
+    assert timeline.lost == 0
+
+
+def test_lines_of_no_known_form_are_lost_events() -> None:
+    assert timeline_of(["p 1/1 1.0: cpu-clock:", "a name that", "ends here"]).lost == 2

@@ -83,3 +83,17 @@ def test_the_cost_of_an_instrument_that_delays_one_test_more_changes_the_ratio()
     found = cost(plain, runs)
     assert (found.a, found.b, found.change) == pytest.approx((1.1, 1.21, 0.1))
     assert (found.low, found.high) == pytest.approx((0.1, 0.1))
+
+
+def test_a_call_whose_caller_is_lost_in_some_runs_is_one_cause() -> None:
+    sleeps = [Cause("p", "call", "nanosleep", caller) for caller in ("snooze", "", "[unknown] in [stack]")]
+    a, b = (
+        [Run({sleeps[n % 3]: s + n / 1e4, CAUSES[0]: 0.1 + n / 99}) for n in range(9)] for s in (0.03, 0.08)
+    )
+    listed = split(a, b[1:] + b[:1]).listed
+    assert [(c.cause and c.cause.name, round(c.mean_s, 2)) for c in listed] == [("nanosleep", 0.05)]
+
+
+def test_the_cost_of_an_instrument_that_lost_a_pair_is_of_the_others() -> None:
+    runs = [[Run({CAUSES[0]: 2.0})] * 5] * 2
+    assert cost([[1.0] * 6] * 2, runs).a == 2.0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -66,7 +68,17 @@ CALLS = st.lists(
 SIDES = st.lists(st.floats(0, 1e3), max_size=3).map(tuple)
 
 
-@given(st.tuples(SIDES, SIDES), st.tuples(RUNS, RUNS), st.tuples(CALLS, CALLS))
+def paired(sides: tuple[Any, Any]) -> tuple[Any, Any]:
+    """As many of both."""
+    count = min(map(len, sides))
+    return sides[0][:count], sides[1][:count]
+
+
+@given(
+    st.tuples(SIDES, SIDES).map(paired),
+    st.tuples(RUNS, RUNS).map(paired),
+    st.tuples(CALLS, CALLS).map(paired),
+)
 def test_what_is_stored_is_read_again(
     tmp_path_factory: pytest.TempPathFactory,
     plain: tuple[tuple[float, ...], tuple[float, ...]],
@@ -123,3 +135,29 @@ def test_a_program_of_one_test_alone_keeps_its_name() -> None:
         Run({Cause("p", "function", "f"): 1.0, Cause("q", "start", ""): 1.0}),
     )
     assert with_common_names(([a], [b])) == ((a,), (b,))
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("format", "zzz"),
+        ("plain_s", [[1.0], []]),
+        ("calls", [[], [[]]]),
+        ("plain_s", [[float("nan")], [1.0]]),
+        ("plain_s", [[-1.0], [1.0]]),
+        ("runs", [[{"lost": -1, "causes": []}], [{"lost": 0, "causes": []}]]),
+        ("runs", [[{"lost": 0, "causes": [["p", "call", "f", "", 1e300]]}], [{"lost": 0, "causes": []}]]),
+    ],
+)
+def test_edited_numbers_are_refused_with_the_files_name(tmp_path: Path, member: str, value: object) -> None:
+    whole = _document(Instrumented("a", "b", ((1.0,), (1.0,)), ((), ()), ((), ()), ()))
+    (tmp_path / "why.json").write_text(json.dumps(whole | {member: value}))
+    with pytest.raises(InputError, match=r"why\.json"):
+        read_instrumented(tmp_path)
+
+
+def test_a_setuid_program_is_named_before_perf_is_tried(tmp_path: Path) -> None:
+    shutil.copy("/bin/true", tmp_path / "su")
+    (tmp_path / "su").chmod(0o4755)
+    reason = missing("timeline", [Test("t", (str(tmp_path / "su"),))])
+    assert str(tmp_path / "su") in reason

@@ -29,8 +29,7 @@ def run(options: argparse.Namespace) -> int:
         return _outliers(options)
     if options.trials is not None:
         raise UsageError("--trials is for --outliers; give --pairs")
-    if options.export:
-        exporter_of(options.export)
+    _check_files(options)
     found = explained(
         options.directory,
         options.tests,
@@ -51,6 +50,19 @@ def run(options: argparse.Namespace) -> int:
         paths = [FilePath(what, path, "aside") for what, path in files.items() if path]
         show([*found.section().blocks, *paths])
     return 0
+
+
+def _check_files(options: argparse.Namespace) -> None:
+    """Raise UsageError if a file to be written is of no format, or would replace measurements or the other one."""
+    if options.export is not None:
+        exporter_of(options.export)
+    page, export = (path and Path(path).resolve() for path in (options.page, options.export))
+    if options.page == "":
+        raise UsageError("--page: the name of the file is empty")
+    if page and page == export:
+        raise UsageError(f"--page and --export: {options.page}: expected two files")
+    if page and page.suffix in (".json", ".jsonl", ".gz"):
+        raise UsageError(f"--page {options.page}: expected a name of a page, such as why.html")
 
 
 def _outliers(options: argparse.Namespace) -> int:

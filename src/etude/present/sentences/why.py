@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from etude.units.formatting import counted, percent, quantity
 from etude.why.causes import ENTRY, Cause
@@ -15,6 +15,8 @@ CAUSE, PROCESS, DIFFERENCE, SHARE = "cause", "process", "difference", "share of 
 FUNCTION, PROGRAM = "function", "program"
 CALL, FILE = "call", "file"
 DEAR_FROM = 0.1
+PART_BELOW, CHANGED = 0.7, 1.5
+PART = "the instrument has seen {} of a run's time only: causes are of that part"
 DEAR = "the instrument costs more than 10 %: with it, system calls and switches between threads take a larger part"
 COUNTS = "Calls whose number or bytes differ between all runs of one test and all of the other"
 CAUSES = "Causes whose time differs, on the critical path"
@@ -117,7 +119,9 @@ def doubts(found: Instrumented) -> list[str]:
             [f"perf lost events in {lost} of {counted(len(runs), 'run')}: their causes are less exact"]
             * bool(lost)
         ),
-        *([DEAR] * (max(spent.a, spent.b) > 1 + DEAR_FROM)),
+        *([DEAR] * (spent.certain > 1 + DEAR_FROM)),
+        *([PART.format(percent(min(spent.a, spent.b)))] * (min(spent.a, spent.b) < PART_BELOW)),
+        *_changed(found),
     ]
 
 
@@ -176,3 +180,14 @@ FILES = "Time within calls about each file, of all threads, under the recorder; 
 CALLS = "All calls under the recorder, means of the runs; times of all threads."
 MEDIANS = f"{COUNTS}; medians."
 NO_PLACE = "(waiting for a CPU, or not known)"
+
+
+def _changed(found: Instrumented) -> Iterator[str]:
+    """Tests whose plain times beside the instruments are others than in the results that are explained."""
+    for name, stored_s, times in zip((found.a, found.b), found.stored_s or (), found.plain_s, strict=False):
+        mean_s = sum(times) / len(times)
+        if stored_s and not 1 / CHANGED < mean_s / stored_s < CHANGED:
+            yield (
+                f"{name} takes {quantity(mean_s, 's')} here and took {quantity(stored_s, 's')} in the results: were "
+                "the program, its data or its environment changed?"
+            )
