@@ -60,19 +60,27 @@ def test_an_fsync_in_every_eighth_trial_is_named_with_its_file(place: Path) -> N
     assert "fsync()" in etude("why", "r", "--outliers", cwd=place).stdout
 
 
+MARKED = f"{EIGHTH} && echo 1 >> marks || {{ echo 0 >> marks; exit 0; }}"
+"""A hook that goes on in every eighth trial, and writes down which."""
+
+
+def medians(place: Path, name: str) -> tuple[float, float]:
+    """Medians of a quantity in the marked trials, and in the others. The last marks are those of the trials."""
+    stored = json.loads((place / "r" / "why-outliers" / "why-outliers.json").read_text())
+    values = next(values for _, of, _, _, values in stored["observed"] if of == name)
+    marks = (place / "marks").read_text().split()[-TRIALS:]
+    sides = [[v for v, mark in zip(values, marks, strict=True) if mark == one] for one in "10"]
+    return median(sides[0]), median(sides[1])
+
+
 @pytest.mark.more
 def test_a_program_that_takes_the_cpu_is_seen_as_waiting_for_it(place: Path) -> None:
-    """The last trials are those of the last lines that the hook wrote."""
     cpu = min(os.sched_getaffinity(0))
-    marked = f"{EIGHTH} && echo 1 >> hogs || {{ echo 0 >> hogs; exit 0; }}"
-    hog = f"{marked}; taskset -c {cpu} sh -c 'while :; do :; done' & echo $! > hog"
+    hog = f"{MARKED}; taskset -c {cpu} sh -c 'while :; do :; done' & echo $! > hog"
     end = "[ ! -f hog ] || kill $(cat hog); rm -f hog"
     explained(place, "./copy 32 65536", "--cpu", str(cpu), "--prepare", hog, "--conclude", end)
-    stored = json.loads((place / "r" / "why-outliers" / "why-outliers.json").read_text())
-    waited = next(values for source, *_, values in stored["observed"] if source == "scheduler")
-    hogged = [line == "1" for line in (place / "hogs").read_text().split()[-TRIALS:]]
-    sides = [[s for s, h in zip(waited, hogged, strict=True) if h is one] for one in (True, False)]
-    assert median(sides[0]) > median(sides[1])
+    marked, others = medians(place, "run delay")
+    assert marked > others
 
 
 TOUCH = """import mmap, os
@@ -86,11 +94,11 @@ data[::8192]
 @pytest.mark.more
 def test_a_cold_cache_is_seen_as_faults_and_bytes_from_the_disk(place: Path) -> None:
     (place / "touch.py").write_text(TOUCH)
-    drop = f"{EIGHTH} || exit 0; dd of=copy.data oflag=nocache conv=notrunc,fdatasync count=0 2>&1"
-    told = explained(place, f"{sys.executable} -SE touch.py", "--prepare", drop)
-    causes = {c["name"]: c for c in told["causes"]}
+    drop = f"{MARKED}; dd of=copy.data oflag=nocache conv=notrunc,fdatasync count=0 2>&1"
+    explained(place, f"{sys.executable} -SE touch.py", "--prepare", drop)
     for name in ("storage_read", "major_faults"):
-        assert causes[name]["slow"] > causes[name]["typical"]
+        marked, others = medians(place, name)
+        assert marked > others
 
 
 def test_trials_that_were_interrupted_are_continued(place: Path) -> None:
