@@ -1,5 +1,5 @@
-/* copy MIB BUFFER [OPTION…]: adds up MIB MiB of the file copy.data, read by a buffer of BUFFER bytes, and before that does
- * what each option says: one cause each by which programs become slower.
+/* copy MIB BUFFER [OPTION…]: adds up MIB MiB of the file copy.data, read by a buffer of BUFFER bytes, and before
+ * that does what each option says: one cause each by which programs become slower.
  *
  *   chains=N    20000 look-ups in a hash table with chains of N entries
  *   cold=MIB    the device copy.disk is read, nothing of which is in memory (as root)

@@ -44,6 +44,7 @@ _EVENTS = (
 """Callers are found without frame pointers. sched_waking is of the thread that wakes; sched_wakeup may be of the CPU on
 which the woken one goes on."""
 _SIMULATOR = ("valgrind", "-q", "--tool=cachegrind", "--cache-sim=no", "--trace-children=yes")
+_FILES = "--cachegrind-out-file="
 _SCRIPT = ("--no-inline", "--ns", "--show-switch-events", "--show-task-events", "--show-lost-events")
 _FIELDS = "comm,pid,tid,time,event,ip,sym,dso,trace"
 
@@ -108,9 +109,7 @@ def under(instrument: Instrument, test: Test, place: Path) -> Test:
     words = (*_PERF, *_EVENTS) if instrument == "timeline" else (engine_path(), "record", "-q")
     line = f'f=$1/$$; shift; exec {shlex.join(words)} -o "$f" -- "$@"'
     if instrument == "instructions":
-        line = (
-            f'f=$1/$$; shift; mkdir "$f"; exec {shlex.join(_SIMULATOR)} "--cachegrind-out-file=$f/%p" -- "$@"'
-        )
+        line = f'f=$1/$$; shift; mkdir "$f"; exec {shlex.join(_SIMULATOR)} "{_FILES}$f/%p" -- "$@"'
     command = ("/bin/sh", "-c", line, "etude-why", str(place.absolute()), *test.command)
     return replace(
         test, name=f"{test.name}: {instrument}", command=command, metrics=(), setup=None, cleanup=None

@@ -44,7 +44,7 @@ def test_several_execs_are_one_command_with_their_environment_and_hooks(tmp_path
     several, plain = planned(SCRIPT, tmp_path)
     assert plain.command == ("printf", "%s", "a b")
     assert several.name == "a b: 'c'"
-    assert run(several.command, several, tmp_path) == "a b|me a b: 'c'|"
+    assert run(several.command, several, tmp_path).split("|")[:2] == ["a b", f"me {several.name}"]
     assert several.timeout_s == 10.0
     for line in (several.setup, several.prepare):
         assert line is not None
