@@ -17,7 +17,7 @@ def loaded(script: str, directory: Path) -> list[str]:
     prelude = """
 import sys
 HEAVY = ("argparse", "numpy", "scipy.special", "scipy.stats", "polars", "rich", "asyncio", "jinja2", "bokeh")
-HEAVY += ("sqlalchemy", "alembic", "msgspec")
+HEAVY += ("sqlalchemy", "alembic", "msgspec", "etude.why.timeline")
 def mark():
     print("loaded:", *(name for name in HEAVY if name in sys.modules), flush=True)
 """
@@ -106,3 +106,4 @@ def test_bench_needs_no_numbers_before_its_first_trial_and_no_scipy_stats_before
     assert "scipy.stats" not in tenth
     assert "polars" not in end
     assert "scipy.stats" not in end
+    assert "etude.why.timeline" not in end

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from etude.analysis.cross_session import CrossSession, check_comparable, compare_with_first
 from etude.analysis.gate import Bound
@@ -15,7 +16,6 @@ from etude.analysis.verdict import Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions, is_shown
 from etude.cli.analyse.bounds import answer
 from etude.cli.analyse.diff import NOW
-from etude.cli.analyse.why import explained
 from etude.errors import NotComparable
 from etude.experiment.plan import Plan
 from etude.export import FORMATS, SUMMARIES, export_to
@@ -30,6 +30,9 @@ from etude.present.to_json import print_json, verdict_document
 from etude.results.results import Results
 from etude.results.trial_join import stored_unit
 from etude.stats.cross_session import NotSupported
+
+if TYPE_CHECKING:
+    from etude.api.why import Why
 
 
 def show_verdict(
@@ -49,11 +52,11 @@ def show_verdict(
     machines = [] if baseline is None else machines_lines([baseline, found.subject])
     if options.json:
         document = verdict_document(found, across, machines)
-        print_json(document | ({"why": explained(results.directory).document()} if options.why else {}))
+        print_json(document | ({"why": _causes(results).document()} if options.why else {}))
     else:
         show(verdict_blocks(found, across, without, machines))
         if options.why:
-            show(explained(results.directory).section().blocks)
+            show(_causes(results).section().blocks)
     show_aside(*(Sentence(f"Left out: {line}") for line in left_out))
     code = answer(
         bounds,
@@ -64,6 +67,12 @@ def show_verdict(
         aside=options.json,
     )
     return code or _refusal(across, without)
+
+
+def _causes(results: Results) -> Why:
+    from etude.cli.analyse.why import explained  # what it needs takes a tenth of a second to load
+
+    return explained(results.directory)
 
 
 def _write_exports(verdict: Verdict, exports: Sequence[tuple[str, Path | None]]) -> list[str]:
