@@ -155,7 +155,7 @@ def test_a_directory_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_file_set_that_vanishes_in_mid_run_is_counted(tmp_path: Path) -> None:
-    command = words(tmp_path, "web", "--rate", "300", "--sized-for", "1", "--seconds", "3", "--window", "0.5")
+    command = words(tmp_path, "web", "--rate", "300", "--sized-for", "1", "--seconds", "9", "--window", "0.5")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         first = json.loads(process.stdout.readline())
