@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median_high
 from typing import Any
 
 from etude.codec import decoded
@@ -167,12 +168,10 @@ def instruction_differences(a: Sequence[Instructions], b: Sequence[Instructions]
     for key in sorted({key for run in (*a, *b) for key in run}):
         x, y = ([run.get(key, 0) for run in side] for side in (a, b))
         if max(x) < min(y) or max(y) < min(x):
-            listed.append(InstructionDifference(*key, _middle(x), _middle(y)))
+            listed.append(InstructionDifference(*key, median_high(x), median_high(y)))
     listed.sort(key=lambda each: -abs(each.b - each.a))
-    whole = InstructionDifference("", "", *(_middle([sum(run.values()) for run in side]) for side in (a, b)))
+    whole = InstructionDifference(
+        "", "", *(median_high([sum(run.values()) for run in side]) for side in (a, b))
+    )
     exact = all(dict(run) == dict(side[0]) for side in (a, b) for run in side)
     return InstructionDifferences(whole, tuple(listed[:MOST]), exact)
-
-
-def _middle(counts: Sequence[int]) -> int:
-    return sorted(counts)[len(counts) // 2]

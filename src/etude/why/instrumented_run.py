@@ -95,9 +95,8 @@ def run_instrumented(
     for name, raw in sides.items():
         raw.mkdir(parents=True, exist_ok=True)
         for last in trials_of(stored.get(name, ()))[-1:]:
-            if not (
-                raw / f"{_TRIAL}{last.first.trial}"
-            ).exists():  # it was stored, and what followed interrupted
+            # It was stored, and what followed was interrupted.
+            if not (raw / f"{_TRIAL}{last.first.trial}").exists():
                 _claim(raw, last)
         for file in raw.iterdir():  # of a trial that was interrupted
             if not file.name.startswith(_TRIAL):

@@ -174,10 +174,9 @@ def read_first_thread(path: Path) -> Run:
     trace = read_trace(path)
     first = next(each for each in trace.meta if each.get("what") == "exec")
     program, begin_ns = first["executable"].rpartition("/")[2], first["at_ns"]
+    pid = next(m["pid"] for m in trace.meta if m.get("what") == "process" and m["process"] == 0)
     own = {
-        m["thread"]
-        for m in trace.meta
-        if m.get("what") == "thread" and m["process"] == 0 and m["tid"] == _pid(trace)
+        m["thread"] for m in trace.meta if m.get("what") == "thread" and m["process"] == 0 and m["tid"] == pid
     }
     mine = np.isin(trace.thread, list(own)) & (trace.start_ns >= begin_ns)
     causes = {
@@ -188,10 +187,6 @@ def read_first_thread(path: Path) -> Run:
     whole_s = (max([*ended, begin_ns]) - begin_ns) * 1e-9
     outside_s = max(whole_s - sum(causes.values()), 0.0)
     return Run({**causes, Cause(program, "outside of calls", "outside of the recorded calls"): outside_s})
-
-
-def _pid(trace: Trace) -> int:
-    return next(int(m["pid"]) for m in trace.meta if m.get("what") == "process" and m["process"] == 0)
 
 
 def _sums(

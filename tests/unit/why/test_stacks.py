@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import InputError, UsageError
+from etude.why.breakdown import by_file, by_place, by_process, call_rows
 from etude.why.causes import Cause, Frame
 from etude.why.critical_path import path_times
 from etude.why.instruments import CallCount, Run
-from etude.why.parts import by_file, by_place, by_process, call_rows
 from etude.why.stack_export import SAMPLES, exporter_of, perf_script
 from etude.why.stacks import (
     FILE,

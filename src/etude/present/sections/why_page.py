@@ -14,11 +14,11 @@ from etude.present.sentences import why as text
 from etude.present.to_html import to_page
 from etude.units.formatting import quantity, scale_of
 from etude.version import __version__
+from etude.why.breakdown import Parts, by_file, by_place, by_process, call_rows
 from etude.why.contributions import Contribution, CountDifference, Split
 from etude.why.instructions import InstructionDifferences
 from etude.why.instrumented_pairs import Instrumented
 from etude.why.instruments import CallCount
-from etude.why.parts import Parts, by_file, by_place, by_process, call_rows
 from etude.why.stacks import mean_stacks
 
 SIZE = (9.0, 4.2)
