@@ -31,7 +31,7 @@ LAYERS = (
     "history iotrace script",
     "cluster",
     "experiment",
-    "probes store",
+    "commits probes store",
     "machine",
     "results",
     "engine engine_columns",
