@@ -1,7 +1,6 @@
 """State of a bisection and its next action: decisions only, the same for real commits and simulated ones.
 
-The state follows from the events alone (builds, failures, trials), so that a bisection that was killed continues from
-its log, as if it had not been interrupted.
+The state follows from the builds and trials alone, so that a bisection that was killed continues from its results.
 """
 
 from __future__ import annotations
@@ -94,8 +93,10 @@ class Bisection:
     @property
     def evidence(self) -> Evidence:
         """All trials so far."""
-        whole = (np.array(each, dtype=np.intp) for each in (self._commits, self._blocks, self._sessions))
-        return Evidence(*whole, np.array(self._values))
+        commits, blocks, sessions = (
+            np.array(each, dtype=np.intp) for each in (self._commits, self._blocks, self._sessions)
+        )
+        return Evidence(commits, blocks, sessions, np.array(self._values))
 
     @property
     def prices(self) -> Prices:
@@ -112,10 +113,10 @@ class Bisection:
             if end not in self.built:
                 return Build(end)
         if not self._plan and self._candidate is None:
-            if self._block < FIRST_BLOCKS:
+            if min(map(self._commits.count, (0, self.last))) < FIRST_BLOCKS * FIRST_TRIALS:
                 self._plan = self._order([0, self.last] * FIRST_TRIALS)
             else:
-                self._choose()
+                self.judge()
         if self.answer is not None and self.answer.decided:
             return self.answer
         if self._candidate is not None:
@@ -132,23 +133,30 @@ class Bisection:
         """A commit does not build, or its program fails: it is skipped, with its trials."""
         self.broken.add(commit)
         self._candidate = None
-        left = [i for i, each in enumerate(self._commits) if each != commit]
-        for values in (self._commits, self._blocks, self._sessions, self._values, self._seconds):
-            values[:] = [values[i] for i in left]  # type: ignore[call-overload, index]
+        kept = [i for i, each in enumerate(self._commits) if each != commit]
+        self._commits, self._blocks, self._sessions = (
+            [values[i] for i in kept] for values in (self._commits, self._blocks, self._sessions)
+        )
+        self._values, self._seconds = ([values[i] for i in kept] for values in (self._values, self._seconds))
         self._plan = [each for each in self._plan if each.commit != commit]
 
-    def add_trial(self, value: float, seconds: float) -> None:
-        """The trial that `action` returned was run; value: in the unit of the evidence."""
-        run = self._plan.pop(0)
+    def add_trial(self, run: Run, value: float, seconds: float) -> None:
+        """A trial was run, which `action` returned, or before an interruption; value: in the unit of the evidence."""
+        if self._plan:
+            self._plan.remove(run)
+        self._block = max(self._block, run.block + 1)
         self._commits.append(run.commit)
         self._blocks.append(run.block)
         self._sessions.append(self.session)
         self._values.append(value)
         self._seconds.append(seconds)
 
-    def _choose(self) -> None:
+    def judge(self) -> None:
+        """Posterior and answer of all trials so far, and if more are needed the next candidate."""
         evidence, setting = self.evidence, self.setting
-        self.posterior = posterior_of(evidence, setting.count, smallest=setting.smallest, several=setting.several)
+        self.posterior = posterior_of(
+            evidence, setting.count, smallest=setting.smallest, several=setting.several
+        )
         self.answer = answer_of(
             self.posterior, self.broken, confidence=setting.confidence, smallest=setting.smallest
         )
@@ -168,7 +176,9 @@ class Bisection:
         times = max(1, self.trials // (GROWTH * size), math.ceil(LEAST_S / (size * self.prices.trial)))
         planned: list[Run] = []
         for _ in range(min(times, max(1, self.trials // size))):
-            ends = [0 if block.commit == self.last or (self._block + i) % 2 == 0 else self.last for i in range(block.references)]
+            ends = [(0, self.last)[(self._block + i) % 2] for i in range(block.references)]
+            if block.commit == self.last:
+                ends = [0] * block.references
             planned += self._order([*([block.commit] * block.trials), *ends])
         return planned
 

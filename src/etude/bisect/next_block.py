@@ -101,7 +101,10 @@ def next_block(
     references = np.array(REFERENCE_TRIALS, dtype=np.float64)[None, None, :]
     offset = _offset_left(posterior.block_ratio, references)
     before = counts[candidates].astype(np.float64)[:, None, None]
-    noise, common = posterior.noise**2, posterior.build_ratio * posterior.noise**2 + _level_variance(posterior, counts)
+    noise, common = (
+        posterior.noise**2,
+        posterior.build_ratio * posterior.noise**2 + _level_variance(posterior, counts),
+    )
     known = np.where(before > 0.0, 1.0 / (common + noise / np.maximum(before, 1.0)), 0.0)
     after = 1.0 / (common + noise / (before + 1.0 / (1.0 / trials + offset)))
     tells = information(odds[:, None, None], size * np.sqrt(after - known))

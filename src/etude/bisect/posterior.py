@@ -180,7 +180,10 @@ def _sums_of(evidence: Evidence, measured: Indices) -> _Sums:
     ends = np.cumsum(counts.sum(axis=1))
     trend = (ends - 0.5 * counts.sum(axis=1)) * 2.0 / ends[-1] - 1.0
     squares = float(np.sum(values**2))
-    return _Sums(counts, np.bincount(blocks, values), np.bincount(places, values), squares, trend, pauses, noise)
+    of_blocks, of_commits = np.zeros(numbers.size), np.zeros(measured.size)
+    np.add.at(of_blocks, blocks, values)
+    np.add.at(of_commits, places, values)
+    return _Sums(counts, of_blocks, of_commits, squares, trend, pauses, noise)
 
 
 def _winsorised(values: Floats, places: Indices, blocks: Indices, counts: Floats) -> tuple[Floats, float]:
@@ -230,24 +233,26 @@ class _Model:
         builds = [(share * smallest / noise) ** 2 for share in BUILD_OFFSETS]
         self.grid = np.array(list(product(BLOCK_RATIOS, DRIFT_RATIOS, builds)))
         prior = np.array([math.log(p) for _, _, p in product(BLOCK_RATIOS, DRIFT_RATIOS, BUILD_PRIOR)])
-        products, logdets = zip(*(_products(sums, *each) for each in self.grid), strict=True)
+        found = [_products(sums, *each) for each in product(BLOCK_RATIOS, DRIFT_RATIOS)]
+        without = np.stack([each for each, _ in found]), np.array([each for _, each in found])
+        products, logdets = _with_builds(*without, np.array(builds))
         # Columns: the general level, the trend, a step in each gap, the slope over the commits, the values.
         count = measured.size
         columns = np.zeros((count + 2, count + 3))
         columns[:count, 0] = columns[count, 1] = columns[count + 1, -1] = 1.0
         columns[:count, 2 : count + 1] = np.arange(count)[:, None] > np.arange(count - 1)[None, :]
         columns[:count, count + 1] = measured / measured[-1]
-        whole = columns.T @ np.stack(products) @ columns
+        whole = columns.T @ products @ columns
         common = whole[:, :2, :2] + np.diag((0.0, TREND))
         left = whole[:, 2:, 2:] - whole[:, 2:, :2] @ np.linalg.solve(common, whole[:, :2, 2:])
         self.gram, self.moment = left[:, :-1, :-1], left[:, :-1, -1]
-        self.squares = np.maximum(left[:, -1, -1], 0.0)
+        self.squares: Floats = np.maximum(left[:, -1, -1], 0.0)
         self.degrees = float(sums.counts.sum()) - 1.0
-        self.base = prior - 0.5 * np.array(logdets) - 0.5 * np.linalg.slogdet(common)[1]
+        self.base = prior - 0.5 * logdets - 0.5 * np.linalg.slogdet(common)[1]
         # A weak prior of the noise keeps it above zero where few trials agree exactly.
         self.floor = 1e-3 * max(1e-6, sums.squares / sums.counts.sum()) + 1e-300
         self.scale = self._noise_variance()
-        self.spread = max(WIDEST_STEP, 2.0 * smallest) ** 2 / self.scale
+        self.spread: Floats = max(WIDEST_STEP, 2.0 * smallest) ** 2 / self.scale
         """Prior variance of a step over the noise variance, shape (grid,)."""
 
     def _noise_variance(self) -> Floats:
@@ -261,7 +266,7 @@ class _Model:
 
     @staticmethod
     def _solve(matrices: Floats, vectors: Floats) -> Floats:
-        found: Floats = np.linalg.solve(matrices, vectors[..., None])[..., 0]
+        found: Floats = np.asarray(np.linalg.solve(matrices, vectors[..., None])[..., 0], dtype=np.float64)
         return found
 
     def test(self, kind: str, columns: Indices, prior: Floats) -> _Tested:
@@ -327,12 +332,12 @@ class _Model:
         return np.concatenate((start, levels)), np.concatenate((start, errors)), weights @ jumps, alone
 
 
-def _products(sums: _Sums, block: float, drift: float, build: float) -> tuple[Floats, float]:
+def _products(sums: _Sums, block: float, drift: float) -> tuple[Floats, float]:
     """Products X' V⁻¹ X of the indicators of the commits, the trend and the values, shape (measured + 2, measured + 2),
     and the logarithm of the determinant of V, the covariance of the trials over the noise variance.
 
     Source: the identities of Woodbury and Sylvester, first for the offsets of blocks, then the drift, whose inverse
-    covariance is tridiagonal, then the builds.
+    covariance is tridiagonal.
     """
     count = sums.by_commit.size
     of_blocks = sums.counts.sum(axis=1)
@@ -353,11 +358,20 @@ def _products(sums: _Sums, block: float, drift: float, build: float) -> tuple[Fl
         factor = cholesky_banded(bands, lower=True, check_finite=False)
         whole = whole - inside.T @ cho_solve_banded((factor, True), inside, check_finite=False)
         logdet += 2.0 * float(np.sum(np.log(factor[0]))) - float(np.sum(np.log(precision)))
-    if build > 0.0:
-        of_builds = np.eye(count) + build * whole[:count, :count]
-        logdet += float(np.linalg.slogdet(of_builds)[1])
-        whole = whole - build * whole[:, :count] @ np.linalg.solve(of_builds, whole[:count, :])
     return whole, logdet
+
+
+def _with_builds(products: Floats, logdets: Floats, builds: Floats) -> tuple[Floats, Floats]:
+    """Products and logarithms of determinants with offsets of builds of each variance in `builds` too; shapes (grid,
+    …) become (grid * builds, …)."""
+    count = products.shape[1] - 2
+    rows, square = products[:, None, :count, :], products[:, None, :count, :count]
+    inside = np.eye(count) + builds[:, None, None] * square
+    whole = products[:, None] - builds[:, None, None] * products[:, None, :, :count] @ np.linalg.solve(
+        inside, rows
+    )
+    found = logdets[:, None] + np.linalg.slogdet(inside)[1]
+    return whole.reshape(-1, *products.shape[1:]), found.ravel()
 
 
 def _summary(model: _Model, tested: Sequence[_Tested], measured: Indices, count: int) -> Posterior:

@@ -1,4 +1,4 @@
-"""Simulated histories, and the bisections that the posterior's is compared with.
+"""Simulated histories, and the expected cost of a bisection from them.
 
 The noise of trials has the parts that real machines show: dependent neighbours, drift, days, outliers.
 """
@@ -6,17 +6,24 @@ The noise of trials has the parts that real machines show: dependent neighbours,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import lfilter
 
 from etude.bisect.bisection import Bisection, Build, Setting
 from etude.bisect.verdict import Answer
 
+Floats = NDArray[np.float64]
+
 KINDS = ("independent", "dependent", "drift", "days", "outliers", "all")
 DAY = 60
-"""Trials of a day."""
+"""Trials of a day, which all have an offset of one CV in common."""
+DRIFT = 0.01
+"""Drift from one trial to the next, in CVs."""
+OUTLIERS = 0.03
+"""Share of trials that take longer, by up to some 20 CVs."""
 
 
 @dataclass(frozen=True)
@@ -52,29 +59,22 @@ def drawn_history(random: np.random.Generator, *, step: bool = True) -> History:
     return History(count, size if step else 0.0, place if step else count, cv, kind, broken)
 
 
-def machine(history: History, random: np.random.Generator) -> Callable[[int], float]:
-    """A machine that runs a trial of a commit and returns the logarithm of its time."""
-    state = {"trials": 0, "neighbour": 0.0, "day": 0.0}
+def noise(history: History, random: np.random.Generator, trials: int) -> Floats:
+    """Noise of successive trials on the history's machine, in logarithms, shape (trials,)."""
     every = history.kind == "all"
     memory = 0.5 if every or history.kind == "dependent" else 0.0
-
-    def run(commit: int) -> float:
-        number = state["trials"]
-        state["trials"] += 1
-        fresh = random.normal(0.0, history.cv * math.sqrt(1.0 - memory**2))
-        state["neighbour"] = memory * state["neighbour"] + fresh
-        found = history.level(commit) + state["neighbour"]
-        if every or history.kind == "drift":
-            found += history.cv * number / 100.0
-        if every or history.kind == "days":
-            if number % DAY == 0:
-                state["day"] = random.normal(0.0, history.cv)
-            found += state["day"]
-        if (every or history.kind == "outliers") and random.random() < 0.03:
-            found += abs(random.normal(0.0, 10.0 * history.cv))
-        return float(found)
-
-    return run
+    found: Floats = random.normal(0.0, history.cv, trials)
+    if memory:
+        found[1:] *= math.sqrt(1.0 - memory**2)
+        found = lfilter([1.0], [1.0, -memory], found)
+    if every or history.kind == "drift":
+        found = found + history.cv * DRIFT * np.arange(trials)
+    if every or history.kind == "days":
+        found = found + np.repeat(random.normal(0.0, history.cv, trials // DAY + 1), DAY)[:trials]
+    if every or history.kind == "outliers":
+        late = random.random(trials) < OUTLIERS
+        found = found + late * np.abs(random.normal(0.0, 10.0 * history.cv, trials))
+    return found
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,24 @@ class Outcome:
 
 
 def bisect(
-    history: History, random: np.random.Generator, *, smallest: float, confidence: float = 0.95, most: int = 5000
+    history: History,
+    random: np.random.Generator,
+    *,
+    smallest: float,
+    confidence: float = 0.95,
+    most: int = 5000,
 ) -> Outcome:
     """Bisection by the posterior. most: trials after which it ends undecided."""
     setting = Setting(
-        history.count, smallest, confidence, int(random.integers(2**31)), True, history.trial_s, history.build_s
+        history.count,
+        smallest,
+        confidence,
+        int(random.integers(2**31)),
+        True,
+        history.trial_s,
+        history.build_s,
     )
-    state, run = Bisection(setting), machine(history, random)
+    state, offsets = Bisection(setting), noise(history, random, most)
     trials = builds = 0
     while True:
         action = state.action()
@@ -109,55 +120,48 @@ def bisect(
         elif trials >= most:
             break
         else:
+            state.add_trial(action, history.level(action.commit) + float(offsets[trials]), history.trial_s)
             trials += 1
-            state.add_trial(run(action.commit), history.trial_s)
     answer = state.answer or Answer("undecided", 1, history.count - 1, 1.0)
     return Outcome(answer, trials, builds, trials * history.trial_s + builds * history.build_s)
 
 
-def binary_search(history: History, random: np.random.Generator, trials: int, *, interleaved: bool) -> Outcome:
-    """Binary search with a fixed number of trials of each commit, as `git bisect run` does it.
+OUTLOOKS = 5
+"""Simulated bisections of an outlook."""
 
-    The medians of GOOD and BAD, measured first, give the level between them at which a commit counts as bad.
-    interleaved: trials of GOOD run between those of each commit, and the difference is compared with half the step.
-    A commit that does not build is replaced by its neighbour.
-    """
-    run, used, builds = machine(history, random), 0, 2
 
-    def measured(commit: int) -> tuple[float, float]:
-        nonlocal used
-        pairs = []
-        for _ in range(trials):
-            reference = run(0) if interleaved else 0.0
-            pairs.append((run(commit), reference))
-            used += 2 if interleaved else 1
-        values, references = zip(*pairs, strict=True)
-        return float(np.median(values)), float(np.median(references))
+@dataclass(frozen=True)
+class Outlook:
+    """Expected cost of the rest of a bisection: medians, and the longest, of simulated ones."""
 
-    bad, first = measured(history.count - 1)
-    if interleaved:
-        limit = (bad - first) / 2.0
-    else:
-        limit = (bad + measured(0)[0]) / 2.0
-    upward = bad - first > 0.0 if interleaved else bad > limit
-    low, high = 0, history.count - 1
-    skipped: set[int] = set()
-    while True:
-        left = [c for c in range(low + 1, high) if c not in skipped]
-        if not left:
-            break
-        middle = min(left, key=lambda c: abs(c - (low + high) / 2.0))
-        builds += 1
-        if middle in history.broken:
-            skipped.add(middle)
-            continue
-        value, reference = measured(middle)
-        if ((value - reference if interleaved else value) > limit) == upward:
-            high = middle
-        else:
-            low = middle
-    found = Answer("commit" if low + 1 == high else "range", low + 1, high, math.nan)
-    return Outcome(found, used, builds, used * history.trial_s + builds * history.build_s)
+    trials: int
+    builds: int
+    seconds: float
+    longest_s: float
+
+
+def outlook_of(state: Bisection) -> Outlook:
+    """Cost if the step is as large, and the noise as now seen; raises ValueError before the first posterior."""
+    if state.posterior is None:
+        raise ValueError("there is no posterior yet")
+    setting, random = state.setting, np.random.default_rng([state.setting.seed, 1])
+    step = math.expm1(max(abs(state.posterior.step), setting.smallest))
+    outcomes = []
+    for _ in range(OUTLOOKS):
+        place = int(random.integers(1, setting.count))
+        history = History(
+            setting.count, step, place, state.posterior.noise, KINDS[0], frozenset(), *_seconds(state)
+        )
+        outcomes.append(
+            bisect(history, random, smallest=setting.smallest, confidence=setting.confidence, most=1000)
+        )
+    middle = sorted(outcomes, key=lambda each: each.seconds)
+    median = middle[OUTLOOKS // 2]
+    return Outlook(median.trials, median.builds, median.seconds, middle[-1].seconds)
+
+
+def _seconds(state: Bisection) -> tuple[float, float]:
+    return state.prices.trial, state.prices.build
 
 
 def is_wrong(history: History, answer: Answer) -> bool:

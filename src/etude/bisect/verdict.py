@@ -29,9 +29,7 @@ class Answer:
         return self.kind != "undecided"
 
 
-def answer_of(
-    posterior: Posterior, broken: Collection[int], *, confidence: float, smallest: float
-) -> Answer:
+def answer_of(posterior: Posterior, broken: Collection[int], *, confidence: float, smallest: float) -> Answer:
     """Answer at a confidence; *undecided* with the smallest range that has that probability.
 
     broken: commits that cannot be measured: the range of a step among them cannot be narrowed.

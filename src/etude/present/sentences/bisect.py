@@ -1,0 +1,169 @@
+"""Sentences of a bisection, and its log in the form of `git bisect log`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from etude.bisect.request import NAME_LENGTH, KnownCommit
+from etude.bisect.run import BisectResult, Notice
+from etude.bisect.simulated import Outlook
+from etude.escaping import escaped
+from etude.units.formatting import counted, percent, quantity
+
+LONGEST_SUBJECT = 60
+SURE = 0.95
+"""Probability from which the log calls a commit good or bad."""
+
+
+def commit_text(commit: KnownCommit) -> str:
+    """`a1b2c3d4e5f6 (Subject)`."""
+    subject = escaped(commit.subject)
+    if len(subject) > LONGEST_SUBJECT:
+        subject = subject[: LONGEST_SUBJECT - 1] + "…"
+    return f"{commit.sha[:NAME_LENGTH]} ({subject})"
+
+
+def verdict_line(result: BisectResult) -> str:
+    """The answer in one sentence."""
+    answer, commits, posterior = result.answer, result.commits, result.state.posterior
+    share, metric, least = (
+        percent(answer.probability),
+        result.request.metric,
+        percent(result.request.at_least),
+    )
+    if answer.kind == "commit":
+        return f"{commit_text(commits[answer.first])} changes {metric} by {step_text(result)}: probability {share}."
+    if answer.kind == "range":
+        between = f"{commits[answer.first].sha[:NAME_LENGTH]} to {commits[answer.last].sha[:NAME_LENGTH]}"
+        return (
+            f"One of {counted(answer.last - answer.first + 1, 'commit')}, {between}, changes {metric} by "
+            f"{step_text(result)}: probability {share}. Those between cannot be measured."
+        )
+    if answer.kind == "none":
+        return f"No step of {metric} of at least {least} between GOOD and BAD: probability {share}."
+    if answer.kind == "drift":
+        return f"{metric} changes slowly over the commits, without a step: probability {share}."
+    if posterior is None:
+        return "Undecided: GOOD and BAD are not measured yet."
+    between = f"{commits[answer.first].sha[:NAME_LENGTH]} to {commits[answer.last].sha[:NAME_LENGTH]}"
+    return (
+        f"Undecided: a step of {metric} is in {counted(answer.last - answer.first + 1, 'commit')}, {between}, with "
+        f"probability {share}; of no step {percent(posterior.none)}."
+    )
+
+
+def step_text(result: BisectResult) -> str:
+    """`+3.1 % (2.6 % to 3.6 %)`: the step in question, with two standard deviations to both sides."""
+    posterior = result.state.posterior
+    if posterior is None:
+        return "an unknown amount"
+    ends = (posterior.step + k * posterior.step_error for k in (0.0, -2.0, 2.0))
+    size, low, high = (f"{100.0 * math.expm1(end):+.2g} %" for end in ends)
+    return f"{size} ({low} to {high})"
+
+
+def detail_lines(result: BisectResult) -> Iterator[str]:
+    """Cost, change from GOOD to BAD, skipped commits, doubts."""
+    state, posterior = result.state, result.state.posterior
+    yield (
+        f"{counted(state.trials, 'trial')} of {counted(len(set(state.evidence.commits.tolist())), 'commit')} of "
+        f"{len(result.commits)}: {quantity(result.measuring_s, 's')} measuring, "
+        f"{quantity(result.building_s, 's')} building."
+    )
+    if posterior is not None:
+        change = (
+            f"{100.0 * math.expm1(end):+.2g} %"
+            for end in (posterior.change, *posterior.change_interval(SURE))
+        )
+        size, low, high = change
+        yield f"From GOOD to BAD: {size} (95 %: {low} to {high})."
+        if posterior.several >= 1.0 - SURE:
+            share = percent(posterior.several)
+            yield f"More than one step has probability {share}: the largest in the direction of the change is named."
+    if result.skipped:
+        shown = [
+            f"{result.commits[place].sha[:NAME_LENGTH]}: {escaped(why)}"
+            for place, why in sorted(result.skipped.items())
+        ]
+        more = f"; and {len(shown) - 3} more" if len(shown) > 3 else ""
+        yield f"Skipped {counted(len(shown), 'commit')}: {'; '.join(shown[:3])}{more}."
+    answer = result.answer
+    if answer.kind == "commit" and result.commits[answer.first].merge:
+        sha = result.commits[answer.first].sha[:NAME_LENGTH]
+        yield f"It is a merge: to look into its branch, etude bisect {sha}^1 {sha} --ancestry."
+    yield from map(note_line, result.notes)
+
+
+def note_line(note: str) -> str:
+    """A doubt in words."""
+    kind, _, rest = note.partition(" ")
+    return {
+        "dirty": "Note: files differ from the checked-out commit; only commits are built and measured.",
+        "submodules": "Note: the repository has submodules, whose directories are empty unless the build fills them.",
+        "outside": f"Note: the build of {escaped(rest)}: it writes outside of its tree.",
+        "changed": f"Note: the command changed files of its build: {escaped(rest)}; later trials measured others.",
+    }[kind]
+
+
+def notice_line(notice: Notice, result: BisectResult) -> str | None:
+    """Progress in one line; None for what is not shown."""
+    commit = result.commits[notice.commit]
+    if notice.what == "build":
+        return f"build {commit_text(commit)}"
+    if notice.what == "skip":
+        return f"skip {commit.sha[:NAME_LENGTH]}: {escaped(notice.detail)}"
+    if notice.what == "outlook" and notice.outlook is not None:
+        return outlook_line(notice.outlook)
+    return None
+
+
+def outlook_line(outlook: Outlook) -> str:
+    """Expected cost, said at the start."""
+    return (
+        f"expected: {counted(outlook.trials, 'trial')}, {counted(outlook.builds, 'build')}, "
+        f"{quantity(outlook.seconds, 's')}; up to {quantity(outlook.longest_s, 's')}, if the step is as large and the "
+        "noise as it seems now"
+    )
+
+
+def state_line(result: BisectResult) -> str:
+    """State in one line, after a choice."""
+    posterior, answer = result.state.posterior, result.answer
+    if posterior is None:
+        return "GOOD and BAD first"
+    width = answer.last - answer.first + 1 if answer.first else len(result.commits) - 1
+    return (
+        f"{counted(result.state.trials, 'trial')}: {counted(width, 'commit')} at {percent(answer.probability)}; "
+        f"no step {percent(posterior.none)}; step {step_text(result)}"
+    )
+
+
+def git_log(result: BisectResult) -> str:
+    """The bisection as `git bisect log` prints it, for `git bisect replay`."""
+    commits, posterior = result.commits, result.state.posterior
+    bad, good = commits[-1], commits[0]
+    rows = [f"# bad: [{bad.sha}] {_line(bad)}", f"# good: [{good.sha}] {_line(good)}"]
+    rows.append(f"git bisect start '{bad.sha}' '{good.sha}'")
+    behind = 0.0
+    measured = set(result.state.evidence.commits.tolist()) if posterior is not None else set()
+    first_bad = result.answer.first if result.answer.kind == "commit" else None
+    for place, commit in enumerate(commits):
+        behind += float(posterior.commits[place]) if posterior is not None else 0.0
+        if place in (0, len(commits) - 1):
+            continue
+        if place in result.skipped:
+            rows += [f"# skip: [{commit.sha}] {_line(commit)}", f"git bisect skip {commit.sha}"]
+        elif place in measured:
+            is_bad = behind >= SURE if first_bad is None else place >= first_bad
+            is_good = behind <= 1.0 - SURE if first_bad is None else place < first_bad
+            if is_bad or is_good:
+                word = "bad" if is_bad else "good"
+                rows += [f"# {word}: [{commit.sha}] {_line(commit)}", f"git bisect {word} {commit.sha}"]
+    if first_bad is not None:
+        rows.append(f"# first bad commit: [{commits[first_bad].sha}] {_line(commits[first_bad])}")
+    return "\n".join(rows) + "\n"
+
+
+def _line(commit: KnownCommit) -> str:
+    return escaped(commit.subject)
