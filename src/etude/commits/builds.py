@@ -159,7 +159,7 @@ class BuildCache:
             check_out(self.repository, commit.sha, tree)
             build = self._run(tree, commit)
             if build.state != "built":
-                if shutil.disk_usage(self.directory).free < _FREE_BYTES:
+                if self._is_disk_full(build):
                     raise MachineRefuses(
                         f"{tree}: the disk is full: make room, or name another directory by -o"
                     )
@@ -183,10 +183,17 @@ class BuildCache:
         outside = _refused(lines) if self.protected else _changed(watched, self._states(but=tree))
         said = next((line[:_LINE_LENGTH] for line in reversed(lines) if line), "")
         state: State = "timed out" if end.status is None else "failed" if end.status else "built"
-        content, size_bytes = build_state(tree) if state == "built" else ({}, 0)
-        replace_file(tree.with_suffix(".state"), packed(content), sync=False)
+        size_bytes = 0
+        if state == "built":
+            content, size_bytes = build_state(tree)
+            replace_file(tree.with_suffix(".state"), packed(content), sync=False)
         ended = (state, end.status, end.elapsed_s, limit_s, said, size_bytes)
         return Build(commit.sha, self._digest, *ended, outside, tree)
+
+    def _is_disk_full(self, build: Build) -> bool:
+        """True for a build that failed since there was no space: compilers remove what they could not write."""
+        reported = any(os.strerror(errno.ENOSPC) in line for line in _end_of(build.log))
+        return reported or shutil.disk_usage(self.directory).free < _FREE_BYTES
 
     def _checkout(self) -> list[Path]:
         """The user's work tree and git directory, unless that is in it."""

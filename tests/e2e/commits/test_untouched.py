@@ -109,9 +109,14 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.serial
 @pytest.mark.needs_root
-def test_a_full_disk_is_no_failed_build(history: CHistory, small_disk: Path) -> None:
+@pytest.mark.parametrize(
+    "line",
+    ["cat /dev/zero > big", "said=$(cat /dev/zero 2>&1 > big); rm big; echo $said; exit 1"],
+    ids=["full", "freed"],
+)
+def test_a_full_disk_is_no_failed_build(history: CHistory, small_disk: Path, line: str) -> None:
     found = commit_range(history.repository, "v1", "main")
-    cache = BuildCache(found.repository, small_disk, Recipe("cat /dev/zero > big"))
+    cache = BuildCache(found.repository, small_disk, Recipe(line))
     with pytest.raises(MachineRefuses):
         cache.build(found.bad)
     assert cache.lookup(found.bad) is None

@@ -8,13 +8,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from etude.commits.build import Build, Recipe
-from etude.commits.build_run import MARK
+from etude.commits.build_run import MARK, stop_build
 from etude.commits.builds import BuildCache
 from etude.commits.commit_range import CommitRange, commit_range
 from etude.errors import InputError, UsageError
@@ -41,14 +41,16 @@ Opened = Callable[..., BuildCache]
 
 
 @pytest.fixture
-def opened(commits: CommitRange, tmp_path: Path, counter: Path) -> Opened:
+def opened(commits: CommitRange, tmp_path: Path, counter: Path) -> Iterator[Opened]:
     """A cache in the same directory each time, whose builds are counted."""
 
     def make(line: str = "cp n out", limit_s: float | None = None, **options: object) -> BuildCache:
         recipe = Recipe(f"echo >> {counter}; {line}", limit_s)
         return BuildCache(commits.repository, tmp_path / "builds", recipe, **options)  # type: ignore[arg-type]
 
-    return make
+    yield make
+    for lock in (tmp_path / "builds").glob("*.lock"):
+        stop_build(lock.with_suffix(""))
 
 
 def count(counter: Path) -> int:

@@ -60,9 +60,12 @@ def test_any_path_is_borrowed_from(repository: Path, tmp_path: Path, name: str) 
     assert (tmp_path / "tree" / "n").read_text() == "4\n"
 
 
-def test_settings_and_hooks_of_the_repository_are_not_taken_over(repository: Path, tmp_path: Path) -> None:
+def test_settings_and_hooks_are_not_taken_over(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hooks = repository / ".git" / "hooks"
     hooks.mkdir()
+    monkeypatch.setenv("GIT_TEMPLATE_DIR", str(repository / ".git"))
     for name in ("post-checkout", "reference-transaction", "post-index-change"):
         (hooks / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/made\n")
         (hooks / name).chmod(0o755)
@@ -73,6 +76,7 @@ def test_settings_and_hooks_of_the_repository_are_not_taken_over(repository: Pat
     check_out(open_repository(repository), git(repository, "rev-parse", "HEAD"), tmp_path / "tree")
     assert (tmp_path / "tree" / "n").read_bytes() == b"4\n"
     assert not (tmp_path / "made").exists()
+    assert not (tmp_path / "tree" / ".git" / "hooks").exists()
 
 
 def test_borrowed_objects_may_be_borrowed_themselves(repository: Path, tmp_path: Path) -> None:

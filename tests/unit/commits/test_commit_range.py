@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from etude.commits.commit_range import commit_range, listed_commits, read_range
-from etude.commits.git import open_repository
+from etude.commits.git import commit_sha, open_repository, try_git
 from etude.errors import InputError
 from support.c_history import CHistory, git
 from support.untouched import snapshot
@@ -122,6 +122,12 @@ def test_a_directory_without_a_repository_is_refused(tmp_path: Path) -> None:
     refused(tmp_path / "none", "a", "b")
 
 
+def test_an_excluded_commit_is_none(repository: Path) -> None:
+    found = open_repository(repository)
+    assert commit_sha(found, "^HEAD") is None
+    assert commit_sha(found, "HEAD") == git(repository, "rev-parse", "HEAD")
+
+
 def test_the_same_commit_is_no_range(repository: Path) -> None:
     assert git(repository, "rev-parse", "--short=12", "main") in refused(repository, "HEAD", "main")
 
@@ -189,6 +195,7 @@ def test_a_partial_clone_fetches_nothing(history: CHistory, tmp_path: Path) -> N
     before = snapshot(place)
     refused(place, "v1", "main")
     refused(place, "v1", "f" * 40)
+    assert try_git(place, "cat-file", "-t", "v1:notes.txt").status
     assert snapshot(place) == before
     # What was checked out is there.
     assert listed_commits(place, ["main"]).bad.sha == history.commits[-1]
