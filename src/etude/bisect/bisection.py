@@ -107,13 +107,14 @@ class Bisection:
 
     def action(self) -> Build | Run | Answer:
         """The next thing to do; the answer once it is decided, or nothing is left that could be measured."""
-        for end in (0, self.last):
-            if end in self.broken:
-                return Answer("undecided", 1, self.last, 1.0)
+        ends = (0, self.last)
+        if not self.broken.isdisjoint(ends):
+            return Answer("undecided", 1, self.last, 1.0)
+        for end in ends:
             if end not in self.built:
                 return Build(end)
         if not self._plan and self._candidate is None:
-            if min(map(self._commits.count, (0, self.last))) < FIRST_BLOCKS * FIRST_TRIALS:
+            if min(map(self._commits.count, ends)) < FIRST_BLOCKS * FIRST_TRIALS:
                 self._plan = self._order([0, self.last] * FIRST_TRIALS)
             else:
                 self.judge()

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 NONE, ONE, DRIFT, TWO, THREE = "none", "one", "drift", "two", "three"
-PRIOR = {NONE: 0.5, ONE: 0.41, DRIFT: 0.04, TWO: 0.03, THREE: 0.02}
+PRIOR = {NONE: 0.5, ONE: 0.44, DRIFT: 0.01, TWO: 0.03, THREE: 0.02}
 """Prior probabilities of the hypotheses. With half of it on no step, a step is seen by chance in at most one history
 of twenty (Ville's inequality) at a confidence of 95 %."""
 
@@ -382,7 +382,9 @@ def _summary(model: _Model, tested: Sequence[_Tested], measured: Indices, count:
     by_gap, by_kind = np.zeros(gaps), dict.fromkeys(PRIOR, 0.0)
     by_grid = np.zeros(model.grid.shape[0])
     found: list[Hypothesis] = []
-    sizes: list[tuple[float, float, float]] = []
+    sizes: list[tuple[float, float, float]] = [
+        (1e-300, float(levels[-1]), float(levels[-1] ** 2 + level_errors[-1] ** 2))
+    ]
     for each in tested:
         shares = np.exp(each.weights - total)
         by_grid += shares.sum(axis=1)
