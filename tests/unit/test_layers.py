@@ -28,7 +28,7 @@ LAYERS = (
     "analysis",
     "surface",
     "peak",
-    "history iotrace script",
+    "bisect history iotrace script",
     "cluster",
     "experiment",
     "commits probes store",
