@@ -1,4 +1,4 @@
-"""The formulas of docs/howto/history.md, computed anew from what `etude history --json` prints."""
+"""The formulas of docs/decisions/0030-steps-by-ranks.md, computed anew from what `etude history --json` prints."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def around(x: Floats, starts: list[int]) -> Floats:
 
 
 def noise(x: Floats, starts: list[int]) -> tuple[float, float]:
-    """v / κ and r of docs/howto/history.md: of scores around the levels that begin at `starts`."""
+    """v / κ and r of docs/decisions/0030-steps-by-ranks.md: of scores around the levels that begin at `starts`."""
     n, m, rest = x.size, len(starts), around(x, starts)
     neighbours = [rest[k] * rest[k - 1] for k in range(1, n) if k not in starts]
     seen = np.mean(neighbours) / np.mean(rest**2)

@@ -197,7 +197,7 @@ def report_options(parser: argparse.ArgumentParser) -> None:
 
 
 DIFF = """\
-Show what differs between two results: machines, settings, programs and plans. The exit code is 0 without --fail-on.
+Show what differs between two results: machines, settings, programs and plans. The exit code is 0 without --fail-if.
 
 A and B are results directories or bundles; `now` is the machine as it is at this moment. A alone is compared with
 itself: the machine before its first trial and after its last. Values that always change (load, free space, times)

@@ -29,7 +29,7 @@ def add_harness_options(group: argparse._ArgumentGroup) -> None:
     one.add_argument(
         "--url",
         metavar="URL",
-        help="measure an HTTP server: GET requests of etude load, each on its own connection",
+        help="measure an HTTP server: GET requests of etude load, on kept connections",
     )
     one.add_argument(
         "--run",

@@ -1,1 +1,1 @@
-"""Cache states before a trial: preparing them, and checking them (docs/caches.md)."""
+"""Cache states before a trial: preparing them, and checking them (docs/howto/residency.md)."""

@@ -158,7 +158,7 @@ pub(crate) struct Options {
     #[arg(help_heading = "LOAD is one of")]
     clients: Option<usize>,
 
-    /// An HTTP server: GET requests, each on its own connection
+    /// An HTTP server: GET requests on kept connections
     #[arg(long, help_heading = TARGET)]
     #[arg(conflicts_with_all = ["preset", "workload", "sized_for", "populate"])]
     url: Option<Url>,
