@@ -26,7 +26,7 @@ LEAST_S = 0.5
 
 @dataclass(frozen=True)
 class Setting:
-    """What decides a bisection, besides its trials."""
+    """Parameters that decide a bisection, besides its trials."""
 
     count: int
     """Number of commits, from GOOD to BAD."""

@@ -91,7 +91,8 @@ def bisect(
     require_local_engine("a bisection")
     if not request.pattern and request.metric not in METRICS:
         raise UsageError(
-            f"metric {request.metric!r}: Étude measures {', '.join(sorted(METRICS))}; another one needs --match"
+            f"--metric {request.metric}: Étude measures {', '.join(sorted(METRICS))}; a number that the command prints needs "
+            "NAME=REGEX"
         )
     found = commit_range(request.repository, request.good, request.bad, ancestry=request.ancestry)
     path = new_directory(directory, "bisect")

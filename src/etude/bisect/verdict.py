@@ -15,7 +15,7 @@ Kind = Literal["commit", "range", "none", "drift", "undecided"]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a bisection found, with the probability of it."""
+    """Finding of a bisection, with its probability."""
 
     kind: Kind
     first: int

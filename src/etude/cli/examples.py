@@ -155,13 +155,13 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("etude history mark sort 0064ab --why 'new algorithm'", "a step that is expected"),
         ("etude history mark sort 0064ab --metric user --why 'two threads'", "of one metric"),
     ),
-    "bisect": (
-        ("etude bisect v1.0 v1.1 --build 'make -j2' -- ./sort data", "which commit made it slower?"),
-        ("etude bisect --resume etude-results/bisect-20261130T151616Z", "continue"),
-    ),
     "compare": (
         ("etude compare v1 v2", "two tags"),
         ("etude compare machine:old machine:new --metric all", "two machines"),
+    ),
+    "bisect": (
+        ("etude bisect v1.0 v1.1 --build make -- ./sort data", "which commit made it slower?"),
+        ("etude bisect --resume etude-results/bisect-20261130T151616Z", "continue"),
     ),
     "completion": (
         ('eval "$(etude completion bash)"', "in ~/.bashrc, or ~/.zshrc"),

@@ -272,7 +272,7 @@ def metric(text: str) -> MetricPattern:
 
 
 def named_metric(text: str) -> MetricPattern:
-    """As `metric`; or the name of one that Étude measures, whose pattern is empty."""
+    """A metric as of `metric`; or the name of one that Étude measures, whose pattern is empty."""
     return MetricPattern(text, "") if re.fullmatch(r"[A-Za-z_]\w*", text) else metric(text)
 
 

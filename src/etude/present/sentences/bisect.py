@@ -91,7 +91,7 @@ def detail_lines(result: BisectResult) -> Iterator[str]:
     answer = result.answer
     if answer.kind == "commit" and result.commits[answer.first].merge:
         sha = result.commits[answer.first].sha[:NAME_LENGTH]
-        yield f"It is a merge: to look into its branch, etude bisect {sha}^1 {sha} --ancestry."
+        yield f"It is a merge: etude bisect {sha}^1 {sha} --ancestry looks into its branch."
     yield from map(note_line, result.notes)
 
 
