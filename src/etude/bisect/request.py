@@ -7,11 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from etude.codec import decoded
+from etude import codec
 from etude.commits.commit_range import CommitRange
 from etude.errors import InputError
 from etude.experiment.test import MetricPattern, Test
-from etude.results.reader import read_experiment
 
 KIND = "bisect"
 """Kind of the plan in experiment.json."""
@@ -26,24 +25,24 @@ class Request:
     repository: str
     good: str
     bad: str
-    build: str
+    build: codec.Word
     """Line for /bin/sh in the source tree of a commit."""
-    command: tuple[str, ...]
+    command: tuple[codec.Word, ...]
     """The measured command; it runs in that tree."""
     metric: str = "elapsed"
     pattern: str = ""
     """Regular expression of the metric in the command's output; empty: a metric that Étude measures."""
     unit: str = "1"
-    at_least: float = 0.03
+    at_least: codec.Share = 0.03
     """Smallest relative step of interest."""
-    confidence: float = 0.95
+    confidence: codec.Share = 0.95
     ancestry: bool = False
-    seed: int = 0
-    budget_s: float | None = None
+    seed: codec.Count = 0
+    budget_s: codec.Above0 | None = None
     """Limit of the time of builds and trials together."""
-    build_limit_s: float | None = None
-    timeout_s: float | None = None
-    cache_bytes: int = 10 * 10**9
+    build_limit_s: codec.Above0 | None = None
+    timeout_s: codec.Above0 | None = None
+    cache_bytes: codec.Count = 10 * 10**9
     builds: str = ""
     """Directory of the builds; empty: beside the results."""
     environment: Mapping[str, str] | None = None
@@ -86,14 +85,17 @@ def known_commits(found: CommitRange) -> tuple[KnownCommit, ...]:
 
 def to_plan(request: Request, commits: Sequence[KnownCommit]) -> dict[str, Any]:
     """The plan in experiment.json."""
-    return {"kind": KIND, "request": asdict(request), "commits": [asdict(commit) for commit in commits]}
+    members = {"request": asdict(request), "commits": [asdict(commit) for commit in commits]}
+    return {"kind": KIND, "primary": request.metric, **members}
 
 
-def read_request(directory: Path) -> StoredRequest:
-    """Request and commits of a bisection's results. Raises InputError: they are of another kind, or were edited."""
-    document = read_experiment(directory)
+def request_of(document: Mapping[str, Any], directory: Path) -> StoredRequest:
+    """Request and commits of a bisection's experiment.json. Raises InputError: it is of another kind, or was edited."""
     plan, source = document["plan"], str(directory / "experiment.json")
     if plan.get("kind") != KIND:
         raise InputError(f"{directory}: holds no results of etude bisect")
     members = {name: value for name, value in plan.items() if name in ("request", "commits")}
-    return decoded(StoredRequest, members, source, "plan", only=True)
+    stored = codec.decoded(StoredRequest, members, source, "plan", only=True)
+    if len(stored.commits) < 2 or not stored.request.command:
+        raise InputError(f"{source}: plan: expected two commits or more, and a command; was it edited?")
+    return stored

@@ -5,15 +5,26 @@ Builds and trials on disk are the whole state: a bisection that was killed conti
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from etude.bisect.bisection import Bisection, Build, Run, Setting
-from etude.bisect.request import NAME_LENGTH, KnownCommit, Request, known_commits, read_request, to_plan
+from etude.bisect.bisection import Build, Run
+from etude.bisect.request import NAME_LENGTH, Request, known_commits, to_plan
+from etude.bisect.result import (
+    MEMBER,
+    BisectResult,
+    KnownBuild,
+    Notice,
+    failure_of,
+    judge,
+    new_result,
+    restore,
+    result_of,
+    to_document,
+)
 from etude.bisect.simulated import Outlook, outlook_of
 from etude.bisect.verdict import Answer
 from etude.commits.build import Build as BuiltTree
@@ -21,9 +32,9 @@ from etude.commits.build import Recipe
 from etude.commits.builds import BuildCache
 from etude.commits.commit_range import CommitRange, commit_range
 from etude.errors import CommandFailed, InputError, Interrupted, UsageError
-from etude.experiment.bench import Bench
+from etude.experiment.bench import Bench, SignalWatch
 from etude.experiment.plan import Plan, RuleSpec
-from etude.experiment.progress import Progress, Trial
+from etude.experiment.progress import Progress
 from etude.experiment.remote_engine import engine_maker, require_local_engine
 from etude.experiment.session import SessionContext, new_directory, new_document, run_session
 from etude.experiment.test import Test
@@ -35,37 +46,6 @@ from etude.results.writer import directory_name, sole_writer
 
 BUILDS = "builds"
 """Subdirectory of the builds."""
-
-
-@dataclass(frozen=True)
-class Notice:
-    """Progress for an observer: `what` happens to a commit."""
-
-    what: str
-    """start, outlook, build, skip, trial or judged."""
-    commit: int = 0
-    detail: str = ""
-    outlook: Outlook | None = None
-
-
-@dataclass
-class BisectResult:
-    """A bisection as far as it has come."""
-
-    request: Request
-    commits: tuple[KnownCommit, ...]
-    state: Bisection
-    skipped: dict[int, str] = field(default_factory=dict)
-    """Reasons why commits were skipped, by index."""
-    notes: list[str] = field(default_factory=list)
-    """Doubts: builds that write elsewhere, programs that change their tree, uncommitted changes."""
-    building_s: float = 0.0
-    measuring_s: float = 0.0
-
-    @property
-    def answer(self) -> Answer:
-        """The answer so far; *undecided* before there is a posterior."""
-        return self.state.answer or Answer("undecided", 1, len(self.commits) - 1, 1.0)
 
 
 Observer = Callable[[Notice, BisectResult], None]
@@ -91,8 +71,8 @@ def bisect(
     require_local_engine("a bisection")
     if not request.pattern and request.metric not in METRICS:
         raise UsageError(
-            f"--metric {request.metric}: Étude measures {', '.join(sorted(METRICS))}; a number that the command prints needs "
-            "NAME=REGEX"
+            f"--metric {request.metric}: Étude measures {', '.join(sorted(METRICS))}; a number that the command "
+            "prints needs NAME=REGEX"
         )
     found = commit_range(request.repository, request.good, request.bad, ancestry=request.ancestry)
     path = new_directory(directory, "bisect")
@@ -107,29 +87,26 @@ def bisect(
 
 
 def resume(directory: Path, *, budget_s: float | None = None, observe: Observer = ignore) -> BisectResult:
-    """Continue a bisection, or read a finished one. budget_s: in place of its limit.
+    """Continue a bisection; one that has ended is only read, without its repository. budget_s: in place of its limit.
 
     Raises:
         EtudeError: as `bisect`; InputError: the repository has other commits now.
     """
-    stored = read_request(directory)
+    require_local_engine("a bisection")
     with sole_writer(directory):
         document = read_trusted_experiment(directory)
-        found = commit_range(
-            stored.request.repository,
-            stored.request.good,
-            stored.request.bad,
-            ancestry=stored.request.ancestry,
-        )
-        if known_commits(found) != stored.commits:
+        result = result_of(directory, document)
+        if result.answer.decided:
+            return result
+        request = result.request
+        found = commit_range(request.repository, request.good, request.bad, ancestry=request.ancestry)
+        if known_commits(found) != result.commits:
             raise InputError(
-                f"{directory}: {stored.request.good}..{stored.request.bad} were other commits when it began: "
-                "begin a new bisection"
+                f"{directory}: {request.good}..{request.bad} were other commits when it began: begin a new bisection"
             )
-        request = stored.request
         if budget_s is not None:
             request = replace(request, budget_s=budget_s)
-            document["plan"] = to_plan(request, stored.commits)
+            document["plan"] = to_plan(request, result.commits)
         return _Runner(request, found, directory, document, observe).run()
 
 
@@ -141,26 +118,34 @@ class _Runner:
     ) -> None:
         self.path, self.document, self.observe = path, document, observe
         self.found = found
-        setting = Setting(len(found.commits), math.log1p(request.at_least), request.confidence, request.seed)
-        self.result = BisectResult(request, known_commits(found), Bisection(setting))
+        self.result = new_result(request, known_commits(found))
         if found.dirty:
-            self.result.notes.append("dirty")
+            self.result.note("dirty")
         if found.submodules:
-            self.result.notes.append("submodules")
+            self.result.note("submodules")
         place = Path(request.builds) if request.builds else path / BUILDS
         recipe = Recipe(request.build, request.build_limit_s)
-        self.cache = BuildCache(found.repository, place, recipe, limit_bytes=request.cache_bytes)
+        self.watch: SignalWatch | None = None
+        self.cache = BuildCache(
+            found.repository, place, recipe, limit_bytes=request.cache_bytes, check=self._check_signals
+        )
         self.trees: dict[int, BuiltTree] = {}
-        self.held = ExitStack()
+        """Builds in use …"""
+        self.held: dict[int, ExitStack] = {}
+        """… and what keeps them from being removed."""
 
     def run(self) -> BisectResult:
         """Run the session."""
-        with self.held:
+        try:
             run_session(self.path, self.document, engine_maker(), self._work)
+        finally:
+            for held in self.held.values():
+                held.close()
         return self.result
 
     def _work(self, context: SessionContext) -> list[str]:
         request, state = self.result.request, self.result.state
+        self.watch = context.watch
         tests = (Test("bisect", request.command),)
         plan = Plan(
             "bisect", tests, RuleSpec("fixed-count", {"count": 1}), seed=request.seed, primary=request.metric
@@ -177,7 +162,8 @@ class _Runner:
             context.kernel,
             entries={test["name"]: test for test in context.document["tests"]},
         )
-        self._restore(context.progress)
+        restore(self.result, self.document, context.progress, str(self.path / "experiment.json"))
+        self._skip_broken()
         state.session = context.session.number
         self._notify("start")
         foreseen = False
@@ -185,18 +171,25 @@ class _Runner:
             if request.budget_s is not None and self._spent_s() >= request.budget_s:
                 break
             if isinstance(action, Build):
-                self._build(action.commit)
+                self._build(context, action.commit)
             else:
                 if state.posterior is not None and not foreseen:
                     foreseen = True
                     self._notify("outlook", outlook=outlook_of(state))
                 self._measure(bench, context, action)
-            _raise_if_interrupted(bench)
-        if state.posterior is None and state.trials:
-            state.judge()
-        self._check_trees()
+            self._check_signals()
+        if not self.result.answer.decided:
+            judge(self.result)
+        for place in list(self.trees):
+            self._note_changes(place)
         self._notify("judged")
+        self._save(context)
         return [self.result.answer.kind]
+
+    def _check_signals(self) -> None:
+        """Raise Interrupted after a signal."""
+        if self.watch is not None and self.watch.signal is not None:
+            raise Interrupted(self.watch.signal, f"ended by {signal_name(self.watch.signal)}")
 
     def _notify(self, what: str, commit: int = 0, detail: str = "", outlook: Outlook | None = None) -> None:
         self.observe(Notice(what, commit, detail, outlook), self.result)
@@ -204,60 +197,64 @@ class _Runner:
     def _spent_s(self) -> float:
         return self.result.building_s + self.result.measuring_s
 
-    def _restore(self, progress: Progress) -> None:
-        """Take up the trials and builds of earlier sessions."""
-        places = {commit.sha[:NAME_LENGTH]: i for i, commit in enumerate(self.result.commits)}
-        trials = [
-            (places[name], trial) for name in progress.measurements() for trial in progress.trials(name)
-        ]
-        state = self.result.state
-        for place in sorted({place for place, _ in trials}):
-            if (build := self.cache.lookup(self.found.commits[place])) is not None:
-                state.add_build(place, build.elapsed_s)
-                self.result.building_s += build.elapsed_s
-        for place, trial in sorted(trials, key=lambda each: (each[1].first.block, each[1].first.order or 0)):
-            if trial.kept:
-                state.session = trial.first.sitting
-                self._add(place, trial, trial.first.block - 1)
-            elif trial.first.failed or trial.first.unfinished:
-                self._skip(place, "failed")
+    def _save(self, context: SessionContext) -> None:
+        context.document[MEMBER] = to_document(self.result)
+        context.save()
+
+    def _skip_broken(self) -> None:
+        """Skip commits of which other bisections know that they do not build."""
         for place, commit in enumerate(self.found.commits):
+            if place in (0, self.result.last) or place in self.result.skipped:
+                continue
             build = self.cache.lookup(commit)
             if build is not None and build.state != "built":
-                self._skip(place, build.last_line or build.state)
+                self.result.add_build(place, KnownBuild(build.state, build.elapsed_s, 0.0, build.last_line))
+                self.result.skip(place, build.last_line or build.state)
 
-    def _build(self, place: int) -> None:
-        commit = self.found.commits[place]
+    def _build(self, context: SessionContext, place: int) -> None:
         self._notify("build", place)
-        build = self._tree(place)
-        self.result.building_s += build.elapsed_s
-        for file in build.outside:
-            self.result.notes.append(f"outside {commit.sha[:NAME_LENGTH]}: {file}")
+        build = self._tree(context, place)
         if build.state == "built":
-            self.result.state.add_build(place, build.elapsed_s)
             return
-        if place in (0, len(self.result.commits) - 1):
+        if end := self.result.end_name(place):
             what = "takes too long" if build.state == "timed out" else f"ends with {build.status}"
-            raise CommandFailed(
-                f"{self._end_name(place)}: its build {what}: {build.last_line or 'it printed nothing'} ({build.log})"
-            )
+            said = build.last_line or "it printed nothing"
+            raise CommandFailed(f"{end}: its build {what}: {said} ({build.log})")
         self._skip(place, build.last_line or build.state)
 
-    def _tree(self, place: int) -> BuiltTree:
-        if place not in self.trees:
-            (self.trees[place],) = self.held.enter_context(self.cache.using(self.found.commits[place]))
-        return self.trees[place]
+    def _tree(self, context: SessionContext, place: int) -> BuiltTree:
+        """The build of a commit, made now where there is none. Of others only GOOD and BAD are kept from being
+        removed."""
+        if place in self.trees:
+            return self.trees[place]
+        for other in [each for each in self.trees if each not in (0, self.result.last)]:
+            self._note_changes(other)
+            self.held.pop(other).close()
+            del self.trees[other]
+        commit, held = self.found.commits[place], ExitStack()
+        known = self.cache.lookup(commit) is not None
+        (build,) = held.enter_context(self.cache.using(commit))
+        self.trees[place], self.held[place] = build, held
+        before = self.result.builds.get(place)
+        spent = (before.spent_s if before else 0.0) + (0.0 if known else build.elapsed_s)
+        self.result.add_build(place, KnownBuild(build.state, build.elapsed_s, spent, build.last_line))
+        for file in build.outside:
+            self.result.note(f"outside {commit.sha[:NAME_LENGTH]}: {file}")
+        self._save(context)
+        return build
 
-    def _end_name(self, place: int) -> str:
-        return f"{'GOOD' if place == 0 else 'BAD'} {self.result.commits[place].sha[:NAME_LENGTH]}"
+    def _note_changes(self, place: int) -> None:
+        """Note a program that has changed its source tree."""
+        build = self.trees[place]
+        if changed := build.changed():
+            self.result.note(f"changed {build.commit[:NAME_LENGTH]}: {changed[0]}")
 
     def _skip(self, place: int, why: str) -> None:
-        self.result.state.add_failure(place)
-        self.result.skipped[place] = why
+        self.result.skip(place, why)
         self._notify("skip", place, why)
 
     def _measure(self, bench: Bench, context: SessionContext, run: Run) -> None:
-        tree = self._tree(run.commit)
+        tree = self._tree(context, run.commit)
         test = self.result.request.test_of(tree.commit, tree.directory)
         try:
             if test.name not in bench.inner:
@@ -267,15 +264,18 @@ class _Runner:
                 if bench.watch.signal is not None:
                     return
             run_trial(bench, [test], TrialPosition(run.block + 1, self._order(bench.progress, run.block + 1)))
-        except CommandFailed as error:
-            if run.commit in (0, len(self.result.commits) - 1):
-                raise CommandFailed(f"{self._end_name(run.commit)}: {error}") from None
-            self._skip(run.commit, str(error))
+        except (CommandFailed, UsageError) as error:
+            if end := self.result.end_name(run.commit):
+                kind = CommandFailed if isinstance(error, CommandFailed) else InputError
+                raise kind(f"{end}: {error}") from None
+            trials = bench.progress.trials(test.name)
+            self._skip(run.commit, (failure_of(self.result, trials[-1]) if trials else "") or str(error))
             return
         trial = bench.progress.trials(test.name)[-1]
-        if trial.kept:
-            self._add(run.commit, trial, run.block)
+        if trial.kept and self.result.add_trial(run.commit, trial, run.block):
             self._notify("trial", run.commit)
+        elif trial.kept:
+            self._notify("skip", run.commit, self.result.skipped[run.commit])
 
     @staticmethod
     def _order(progress: Progress, block: int) -> int:
@@ -300,27 +300,3 @@ class _Runner:
             bench.progress.begin(test.name)
         context.machine.note(test.command, {})
         context.save()
-
-    def _add(self, place: int, trial: Trial, block: int) -> None:
-        metric = self.result.request.metric
-        value = trial.value(metric)
-        seconds = trial.value("elapsed") or 0.0
-        if value is None or value <= 0.0:
-            why = f"metric {metric} is {'missing' if value is None else value}"
-            if place in (0, len(self.result.commits) - 1):
-                raise InputError(f"{self._end_name(place)}: {why}: expected a number above 0")
-            self._skip(place, why)
-            return
-        self.result.measuring_s += seconds
-        self.result.state.add_trial(Run(place, block), math.log(value), seconds)
-
-    def _check_trees(self) -> None:
-        """Note programs that have changed their source tree."""
-        for build in self.trees.values():
-            if changed := build.changed():
-                self.result.notes.append(f"changed {build.commit[:NAME_LENGTH]}: {changed[0]}")
-
-
-def _raise_if_interrupted(bench: Bench) -> None:
-    if bench.watch.signal is not None:
-        raise Interrupted(bench.watch.signal, f"ended by {signal_name(bench.watch.signal)}")

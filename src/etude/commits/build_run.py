@@ -3,11 +3,12 @@ with it."""
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +19,7 @@ from etude.machine.leftovers import marked_processes, stop
 MARK = "ETUDE_BUILD_TREE"
 """Variable of all processes of a build, with its source tree: what outlives Étude itself is found by it."""
 GRACE_S = 2.0
+_CHECK_S = 0.2
 _MOUNT = """set -e
 writable=$1; shift
 while [ "$1" != -- ]; do
@@ -48,10 +50,11 @@ def run_build(
     *,
     limit_s: float | None = None,
     before: Sequence[str] = (),
+    check: Callable[[], None] = lambda: None,
 ) -> BuildEnd:
     """Run a line of /bin/sh in `tree`, its output to `log`. No process of it is left, however this ends.
 
-    before: words before the command (`read_only`).
+    before: words before the command (`read_only`). check: called again and again; what it raises ends the build.
 
     Raises:
         OSError: it cannot be started.
@@ -68,13 +71,20 @@ def run_build(
             start_new_session=True,
         )
         try:
-            status: int | None = process.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            status = None
+            status = _status(process, math.inf if limit_s is None else began_s + limit_s, check)
         finally:
             elapsed_s = time.monotonic() - began_s
             stop_build(tree, process)
     return BuildEnd(status, elapsed_s)
+
+
+def _status(process: subprocess.Popen[bytes], until_s: float, check: Callable[[], None]) -> int | None:
+    """Exit status; None at `until_s` of the monotonic clock."""
+    while (left_s := until_s - time.monotonic()) > 0:
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(min(left_s, _CHECK_S))
+        check()
+    return None
 
 
 def stop_build(tree: Path, process: subprocess.Popen[bytes] | None = None) -> None:

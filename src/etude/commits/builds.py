@@ -51,11 +51,13 @@ class BuildCache:
         limit_bytes: int = DEFAULT_LIMIT_BYTES,
         retry_failed: bool = False,
         protect: bool = True,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         """Make the directory; end and remove what a killed Étude has left in it.
 
         retry_failed: builds that failed before are tried once more. protect: the user's checkout and other builds are
-        read-only for builds, where the kernel allows it; otherwise they are compared before and after.
+        read-only for builds, where the kernel allows it; otherwise they are compared before and after. check: called
+        again and again during builds, and while another process's is waited for; what it raises ends them.
 
         Raises:
             UsageError: the build line is empty; MachineRefuses: the directory cannot be made.
@@ -64,7 +66,7 @@ class BuildCache:
             raise UsageError("--build: the line is empty: expected a command that builds a source tree")
         self.repository, self.recipe, self.limit_bytes = repository, recipe, limit_bytes
         self._digest = recipe.digest()
-        self._retry, self._tried = retry_failed, set[Path]()
+        self._retry, self._tried, self._check = retry_failed, set[Path](), check
         try:
             directory.mkdir(parents=True, exist_ok=True)
             self.directory = directory.resolve()
@@ -93,7 +95,7 @@ class BuildCache:
             if found := self.lookup(commit):
                 _touch(tree)
                 return found
-            with _lock(tree):
+            with _lock(tree, check=self._check):
                 if found := self.lookup(commit):  # another process has made it
                     return found
                 made = self._make(tree, commit)
@@ -136,7 +138,7 @@ class BuildCache:
     def _pinned(self, commit: Commit) -> Iterator[Build]:
         while True:
             self.build(commit)
-            with _lock(self._tree(commit), shared=True):
+            with _lock(self._tree(commit), shared=True, check=self._check):
                 if found := read_build(self._tree(commit)):  # else it was removed just now
                     yield found
                     return
@@ -178,7 +180,9 @@ class BuildCache:
         watched = {} if self.protected else self._states(but=tree)
         before = read_only(self._others(), tree) if self.protected else ()
         log, limit_s = tree.with_suffix(".log"), self.recipe.limit_s
-        end = run_build(self.recipe.line, tree, log, variables, limit_s=limit_s, before=before)
+        end = run_build(
+            self.recipe.line, tree, log, variables, limit_s=limit_s, before=before, check=self._check
+        )
         lines = _end_of(log)
         outside = _refused(lines) if self.protected else _changed(watched, self._states(but=tree))
         said = next((line[:_LINE_LENGTH] for line in reversed(lines) if line), "")
@@ -239,12 +243,15 @@ class BuildCache:
 
 
 @contextmanager
-def _lock(tree: Path, *, shared: bool = False, waits: bool = True) -> Iterator[bool]:
+def _lock(
+    tree: Path, *, shared: bool = False, waits: bool = True, check: Callable[[], None] = lambda: None
+) -> Iterator[bool]:
     """The lock of a build: shared while it is used, else while it is made or removed. Yields False if it is taken and
     this does not wait."""
     file = os.open(tree.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         while not (taken := try_lock(file, shared=shared)) and waits:
+            check()
             time.sleep(_POLL_S)
         yield taken
     finally:

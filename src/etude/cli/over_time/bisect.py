@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 from etude.bisect.request import Request
-from etude.bisect.run import BisectResult, Notice, bisect, resume
+from etude.bisect.result import BisectResult, Notice
+from etude.bisect.run import bisect, resume
 from etude.cli.shared_options import UNDECIDED
 from etude.errors import UsageError
 from etude.osutil.files import replace_file

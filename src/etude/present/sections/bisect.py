@@ -10,12 +10,21 @@ from typing import Any
 import numpy as np
 
 from etude.bisect.request import NAME_LENGTH
-from etude.bisect.run import BisectResult
+from etude.bisect.result import BisectResult
 from etude.figures.bisect import bisect_figure
+from etude.figures.data import Figure
 from etude.present.section import Block, Paragraphs, Picture, Section, Sentence, Table, number, page_table
-from etude.present.sentences.bisect import detail_lines, step_text, verdict_line
+from etude.present.sentences.bisect import (
+    chance_text,
+    change_lines,
+    cost_line,
+    detail_lines,
+    doubt_lines,
+    range_line,
+    step_text,
+    verdict_line,
+)
 from etude.present.to_html import to_page
-from etude.units.formatting import percent
 from etude.version import __version__
 
 SIZE = (9.0, 5.0)
@@ -27,10 +36,43 @@ FORMAT, VERSION = "etude-bisect", 1
 def bisect_blocks(result: BisectResult) -> Iterator[Block]:
     """The bisection on a screen: the verdict, the likeliest commits, then notes."""
     yield Sentence(verdict_line(result))
-    table = _likely(result, MOST_ROWS)
+    table = _likely(result, MOST_ROWS, "bisect")
     if len(table.columns[0].cells) > 1:
         yield table
     yield from map(Sentence, detail_lines(result))
+
+
+def bisect_figure_of(result: BisectResult) -> Figure | None:
+    """The figure of a bisection; None before there is a posterior."""
+    posterior, answer = result.state.posterior, result.answer
+    if posterior is None:
+        return None
+    names = [commit.sha[:NAME_LENGTH] for commit in result.commits]
+    around = (answer.first, answer.last) if answer.kind not in ("none", "drift") else (0, 0)
+    return bisect_figure(posterior, result.state.evidence.measured().tolist(), names, around)
+
+
+def bisect_section(result: BisectResult, key: str = "bisect-0", heading: str = "Bisection") -> Section:
+    """The section of a page about one bisection."""
+    blocks: list[Block] = [Paragraphs("Cost and notes", tuple(detail_lines(result)))]
+    if (figure := bisect_figure_of(result)) is not None:
+        caption = f"Above: probability of the step at each commit. Below: levels of {result.request.metric}."
+        blocks += [
+            Picture(caption, figure, SIZE),
+            _likely(result, 4 * MOST_ROWS, key),
+            _levels(result, key),
+        ]
+    if result.skipped:
+        blocks.append(_skipped(result, key))
+    verdict = verdict_line(result)
+    answers = {
+        "what": (range_line(result),),
+        "often": (cost_line(result),),
+        "real": (verdict,),
+        "large": tuple(change_lines(result)),
+        "against": tuple(doubt_lines(result)),
+    }
+    return Section(key, heading, tuple(blocks), (verdict,), answers)
 
 
 def bisect_page(result: BisectResult, now: datetime | None = None) -> str:
@@ -40,31 +82,18 @@ def bisect_page(result: BisectResult, now: datetime | None = None) -> str:
         MachineRefuses: Jinja2 is not installed.
     """
     made = (now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC")
-    state, posterior = result.state, result.state.posterior
-    names = [commit.sha[:NAME_LENGTH] for commit in result.commits]
-    blocks: list[Block] = []
-    if posterior is not None:
-        measured = state.evidence.measured().tolist()
-        answer = result.answer
-        around = (answer.first, answer.last) if answer.kind != "none" else (0, 0)
-        figure = bisect_figure(posterior, measured, names, around)
-        caption = f"Above: probability of the step at each commit. Below: levels of {result.request.metric}."
-        blocks.append(Picture(caption, figure, SIZE))
-        blocks += [_likely(result, 4 * MOST_ROWS), _levels(result)]
-    blocks.append(Paragraphs("Cost and notes", tuple(detail_lines(result))))
-    parts = [Section("bisection", "Commits", tuple(blocks)), _skipped(result)]
-    title = f"Bisection of {result.request.metric}: {names[0]} to {names[-1]}"
+    first, last = (commit.sha[:NAME_LENGTH] for commit in (result.commits[0], result.commits[-1]))
     return to_page(
         "history.html.j2",
-        title=title,
+        title=f"Bisection of {result.request.metric}: {first} to {last}",
         made=made,
         version=__version__,
         verdict=[verdict_line(result)],
-        parts=[part for part in parts if part.blocks],
+        parts=[bisect_section(result, heading="Commits")],
     )
 
 
-def _likely(result: BisectResult, most: int) -> Table:
+def _likely(result: BisectResult, most: int, key: str) -> Table:
     posterior = result.state.posterior
     rows: list[tuple[Any, ...]] = []
     if posterior is not None:
@@ -74,14 +103,14 @@ def _likely(result: BisectResult, most: int) -> Table:
                 commit = result.commits[place]
                 skipped = "skipped" if place in result.skipped else ""
                 rows.append(
-                    (commit.sha[:NAME_LENGTH], commit.subject, skipped, number(percent(share), share))
+                    (commit.sha[:NAME_LENGTH], commit.subject, skipped, number(chance_text(share), share))
                 )
     return page_table(
-        "likely", "Likeliest commits of the step", ("commit", "subject", "", "probability"), rows, 3
+        f"{key}-likely", "Likeliest commits of the step", ("commit", "subject", "", "probability"), rows, 3
     )
 
 
-def _levels(result: BisectResult) -> Table:
+def _levels(result: BisectResult, key: str) -> Table:
     state, posterior = result.state, result.state.posterior
     rows: list[tuple[Any, ...]] = []
     if posterior is not None:
@@ -96,14 +125,13 @@ def _levels(result: BisectResult) -> Table:
                 (commit.sha[:NAME_LENGTH], commit.subject, number(str(trials), trials), number(text, size))
             )
     return page_table(
-        "levels", "Measured commits", ("commit", "subject", "trials", "level against GOOD"), rows, 2
+        f"{key}-levels", "Measured commits", ("commit", "subject", "trials", "level against GOOD"), rows, 2
     )
 
 
-def _skipped(result: BisectResult) -> Section:
+def _skipped(result: BisectResult, key: str) -> Table:
     rows = [(result.commits[place].sha[:NAME_LENGTH], why) for place, why in sorted(result.skipped.items())]
-    table = (page_table("skipped", "Commits that were skipped", ("commit", "why"), rows, 2),) if rows else ()
-    return Section("skipped", "Skipped commits", table)
+    return page_table(f"{key}-skipped", "Commits that were skipped", ("commit", "why"), rows, 2)
 
 
 def bisect_document(result: BisectResult) -> dict[str, Any]:

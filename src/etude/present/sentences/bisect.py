@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
 
 from etude.bisect.request import NAME_LENGTH, KnownCommit
-from etude.bisect.run import BisectResult, Notice
+from etude.bisect.result import BisectResult, Notice
 from etude.bisect.simulated import Outlook
 from etude.escaping import escaped
 from etude.units.formatting import counted, percent, quantity
@@ -14,6 +15,13 @@ from etude.units.formatting import counted, percent, quantity
 LONGEST_SUBJECT = 60
 SURE = 0.95
 """Probability from which the log calls a commit good or bad."""
+
+
+def chance_text(share: float) -> str:
+    """A probability, never more or less certain than three digits are: `> 99.9 %`, `< 0.1 %`."""
+    if share > 0.999 or share < 0.001:
+        return "> 99.9 %" if share > 0.5 else "< 0.1 %"
+    return percent(share)
 
 
 def commit_text(commit: KnownCommit) -> str:
@@ -28,7 +36,7 @@ def verdict_line(result: BisectResult) -> str:
     """The answer in one sentence."""
     answer, commits, posterior = result.answer, result.commits, result.state.posterior
     share, metric, least = (
-        percent(answer.probability),
+        chance_text(answer.probability),
         result.request.metric,
         percent(result.request.at_least),
     )
@@ -49,7 +57,7 @@ def verdict_line(result: BisectResult) -> str:
     between = f"{commits[answer.first].sha[:NAME_LENGTH]} to {commits[answer.last].sha[:NAME_LENGTH]}"
     return (
         f"Undecided: a step of {metric} is in {counted(answer.last - answer.first + 1, 'commit')}, {between}, with "
-        f"probability {share}; of no step {percent(posterior.none)}."
+        f"probability {share}; of no step {chance_text(posterior.none)}."
     )
 
 
@@ -65,22 +73,48 @@ def step_text(result: BisectResult) -> str:
 
 def detail_lines(result: BisectResult) -> Iterator[str]:
     """Cost, change from GOOD to BAD, skipped commits, doubts."""
-    state, posterior = result.state, result.state.posterior
-    yield (
+    yield cost_line(result)
+    yield from change_lines(result)
+    yield from doubt_lines(result)
+
+
+def range_line(result: BisectResult) -> str:
+    """The commits, the metric and the command."""
+    first, last = result.commits[0], result.commits[-1]
+    command = escaped(shlex.join(result.request.command))
+    return (
+        f"{counted(len(result.commits), 'commit')}, from GOOD {commit_text(first)} to BAD {commit_text(last)}, by "
+        f"{result.request.metric}; each runs: {command}"
+    )
+
+
+def cost_line(result: BisectResult) -> str:
+    """Number of trials, measured commits, and their time."""
+    state = result.state
+    return (
         f"{counted(state.trials, 'trial')} of {counted(len(set(state.evidence.commits.tolist())), 'commit')} of "
         f"{len(result.commits)}: {quantity(result.measuring_s, 's')} measuring, "
         f"{quantity(result.building_s, 's')} building."
     )
-    if posterior is not None:
+
+
+def change_lines(result: BisectResult) -> Iterator[str]:
+    """The change from GOOD to BAD, where it is known."""
+    if (posterior := result.state.posterior) is not None:
         change = (
             f"{100.0 * math.expm1(end):+.2g} %"
             for end in (posterior.change, *posterior.change_interval(SURE))
         )
         size, low, high = change
         yield f"From GOOD to BAD: {size} (95 %: {low} to {high})."
-        if posterior.several >= 1.0 - SURE:
-            share = percent(posterior.several)
-            yield f"More than one step has probability {share}: the largest in the direction of the change is named."
+
+
+def doubt_lines(result: BisectResult) -> Iterator[str]:
+    """Further steps, skipped commits, a merge, and notes."""
+    posterior = result.state.posterior
+    if posterior is not None and posterior.several >= 1.0 - SURE:
+        share = chance_text(posterior.several)
+        yield f"More than one step has probability {share}: the largest in the direction of the change is named."
     if result.skipped:
         shown = [
             f"{result.commits[place].sha[:NAME_LENGTH]}: {escaped(why)}"
@@ -134,8 +168,8 @@ def state_line(result: BisectResult) -> str:
         return "GOOD and BAD first"
     width = answer.last - answer.first + 1 if answer.first else len(result.commits) - 1
     return (
-        f"{counted(result.state.trials, 'trial')}: {counted(width, 'commit')} at {percent(answer.probability)}; "
-        f"no step {percent(posterior.none)}; step {step_text(result)}"
+        f"{counted(result.state.trials, 'trial')}: {counted(width, 'commit')} at {chance_text(answer.probability)}; "
+        f"no step {chance_text(posterior.none)}; step {step_text(result)}"
     )
 
 
