@@ -6,6 +6,8 @@ import math
 import shlex
 from collections.abc import Iterator
 
+import numpy as np
+
 from etude.bisect.request import NAME_LENGTH, KnownCommit
 from etude.bisect.result import BisectResult, Notice
 from etude.bisect.simulated import Outlook
@@ -174,29 +176,41 @@ def state_line(result: BisectResult) -> str:
 
 
 def git_log(result: BisectResult) -> str:
-    """The bisection as `git bisect log` prints it, for `git bisect replay`."""
-    commits, posterior = result.commits, result.state.posterior
+    """The bisection as `git bisect log` prints it, for `git bisect replay`. The last of the bad commits counts for git:
+    it is the oldest."""
+    commits, answer = result.commits, result.answer
     bad, good = commits[-1], commits[0]
-    rows = [f"# bad: [{bad.sha}] {_line(bad)}", f"# good: [{good.sha}] {_line(good)}"]
-    rows.append(f"git bisect start '{bad.sha}' '{good.sha}'")
-    behind = 0.0
-    measured = set(result.state.evidence.commits.tolist()) if posterior is not None else set()
-    first_bad = result.answer.first if result.answer.kind == "commit" else None
-    for place, commit in enumerate(commits):
-        behind += float(posterior.commits[place]) if posterior is not None else 0.0
-        if place in (0, len(commits) - 1):
-            continue
-        if place in result.skipped:
-            rows += [f"# skip: [{commit.sha}] {_line(commit)}", f"git bisect skip {commit.sha}"]
-        elif place in measured:
-            is_bad = behind >= SURE if first_bad is None else place >= first_bad
-            is_good = behind <= 1.0 - SURE if first_bad is None else place < first_bad
-            if is_bad or is_good:
-                word = "bad" if is_bad else "good"
-                rows += [f"# {word}: [{commit.sha}] {_line(commit)}", f"git bisect {word} {commit.sha}"]
-    if first_bad is not None:
-        rows.append(f"# first bad commit: [{commits[first_bad].sha}] {_line(commits[first_bad])}")
+    along = "" if result.request.ancestry else "'--first-parent' "
+    rows = [
+        f"# bad: [{bad.sha}] {_line(bad)}",
+        f"# good: [{good.sha}] {_line(good)}",
+        f"git bisect start {along}'{bad.sha}' '{good.sha}'",
+    ]
+    marks = dict.fromkeys(sorted(result.skipped), "skip") | _sides(result)
+    goods_first = sorted(
+        marks, key=lambda place: (marks[place] == "bad", place if marks[place] != "bad" else -place)
+    )
+    for place in goods_first:
+        commit, word = commits[place], marks[place]
+        rows += [f"# {word}: [{commit.sha}] {_line(commit)}", f"git bisect {word} {commit.sha}"]
+    if answer.kind == "commit":
+        rows.append(f"# first bad commit: [{commits[answer.first].sha}] {_line(commits[answer.first])}")
     return "\n".join(rows) + "\n"
+
+
+def _sides(result: BisectResult) -> dict[int, str]:
+    """`good` or `bad` for the measured commits between GOOD and BAD whose side is known."""
+    answer, posterior = result.answer, result.state.posterior
+    if posterior is None or answer.kind in ("none", "drift"):
+        return {}
+    behind = np.cumsum(posterior.commits)
+    found = {}
+    for place in result.state.evidence.measured().tolist()[1:-1]:
+        if answer.kind == "commit":
+            found[place] = "good" if place < answer.first else "bad"
+        elif not 1.0 - SURE < behind[place] < SURE:
+            found[place] = "bad" if behind[place] >= SURE else "good"
+    return found
 
 
 def _line(commit: KnownCommit) -> str:
