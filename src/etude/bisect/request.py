@@ -33,7 +33,7 @@ class Request:
     pattern: str = ""
     """Regular expression of the metric in the command's output; empty: a metric that Étude measures."""
     unit: str = "1"
-    at_least: codec.Share = 0.03
+    at_least: codec.Positive = 0.03
     """Smallest relative step of interest."""
     confidence: codec.Share = 0.95
     ancestry: bool = False

@@ -69,11 +69,7 @@ def bisect(
             fit; CommandFailed: GOOD or BAD does not build, or cannot be measured. What was measured is on disk.
     """
     require_local_engine("a bisection")
-    if not request.pattern and request.metric not in METRICS:
-        raise UsageError(
-            f"--metric {request.metric}: Étude measures {', '.join(sorted(METRICS))}; a number that the command "
-            "prints needs NAME=REGEX"
-        )
+    _check(request)
     found = commit_range(request.repository, request.good, request.bad, ancestry=request.ancestry)
     path = new_directory(directory, "bisect")
     own = {}
@@ -93,6 +89,7 @@ def resume(directory: Path, *, budget_s: float | None = None, observe: Observer 
         EtudeError: as `bisect`; InputError: the repository has other commits now.
     """
     require_local_engine("a bisection")
+    read_trusted_experiment(directory)
     with sole_writer(directory):
         document = read_trusted_experiment(directory)
         result = result_of(directory, document)
@@ -110,6 +107,25 @@ def resume(directory: Path, *, budget_s: float | None = None, observe: Observer 
         return _Runner(request, found, directory, document, observe).run()
 
 
+def _check(request: Request) -> None:
+    """Refuse what no results could hold, or no commit be measured by. Raises UsageError."""
+    recipe_of(request)
+    request.test_of("0" * NAME_LENGTH, Path())
+    if not request.pattern and request.metric not in METRICS:
+        raise UsageError(
+            f"--metric {request.metric}: Étude measures {', '.join(sorted(METRICS))}; a number that the command "
+            "prints needs NAME=REGEX"
+        )
+    for text in (request.good, request.bad, request.build, request.repository, request.builds):
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise UsageError(f"{text!r} is not UTF-8: give it another name")
+
+
+def recipe_of(request: Request) -> Recipe:
+    """How the commits are built. Raises UsageError: the line is empty."""
+    return Recipe(request.build, request.build_limit_s)
+
+
 class _Runner:
     """One session of a bisection."""
 
@@ -124,10 +140,13 @@ class _Runner:
         if found.submodules:
             self.result.note("submodules")
         place = Path(request.builds) if request.builds else path / BUILDS
-        recipe = Recipe(request.build, request.build_limit_s)
         self.watch: SignalWatch | None = None
         self.cache = BuildCache(
-            found.repository, place, recipe, limit_bytes=request.cache_bytes, check=self._check_signals
+            found.repository,
+            place,
+            recipe_of(request),
+            limit_bytes=request.cache_bytes,
+            check=self._check_signals,
         )
         self.trees: dict[int, BuiltTree] = {}
         """Builds in use …"""

@@ -101,12 +101,12 @@ def seconds(text: str) -> float:
     return _read(parsing.duration, text)
 
 
-def size(text: str) -> float:
+def size(text: str) -> int:
     """Bytes: `64K`, `2.5 GB`, `10G`; above 0."""
     found = _read(parsing.size, text)
-    if not found > 0:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected more than 0")
-    return found
+    if not 1 <= found <= parsing.MOST_BYTES:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a size from 1 B, such as 10G")
+    return int(found)
 
 
 def place(text: str) -> str:

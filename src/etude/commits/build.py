@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from etude import codec
 from etude.commits.tree_state import build_state, changed_paths, unpacked
-from etude.errors import InputError
+from etude.errors import InputError, UsageError
 
 State: TypeAlias = Literal["built", "failed", "timed out"]
 FORMAT = 1
@@ -28,13 +28,17 @@ another in each shell."""
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How commits are built."""
+    """How commits are built. Raises UsageError: the line is empty."""
 
     line: str
     """For /bin/sh, in the top directory of the source tree."""
     limit_s: float | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
     """Set in addition to Étude's own environment."""
+
+    def __post_init__(self) -> None:
+        if not self.line.strip() or "\0" in self.line:
+            raise UsageError("--build: the line is empty: expected a command that builds a source tree")
 
     def digest(self) -> str:
         """Digest of the line, the variables given here, and those of the environment that build tools read."""

@@ -22,7 +22,7 @@ from etude.commits.checkout import check_out
 from etude.commits.commit_range import Commit
 from etude.commits.git import Repository, git_free_environment
 from etude.commits.tree_state import TreeState, build_state, changed_paths, packed, tree_state
-from etude.errors import MachineRefuses, UsageError, cannot_write
+from etude.errors import MachineRefuses, cannot_write
 from etude.osutil.files import replace_file, try_lock
 
 DEFAULT_LIMIT_BYTES = 10 * 10**9
@@ -60,10 +60,8 @@ class BuildCache:
         again and again during builds, and while another process's is waited for; what it raises ends them.
 
         Raises:
-            UsageError: the build line is empty; MachineRefuses: the directory cannot be made.
+            MachineRefuses: the directory cannot be made.
         """
-        if not recipe.line.strip() or "\0" in recipe.line:
-            raise UsageError("--build: the line is empty: expected a command that builds a source tree")
         self.repository, self.recipe, self.limit_bytes = repository, recipe, limit_bytes
         self._digest = recipe.digest()
         self._retry, self._tried, self._check = retry_failed, set[Path](), check

@@ -11,8 +11,10 @@ from pathlib import Path
 from etude.bisect.request import Request
 from etude.bisect.result import BisectResult, Notice
 from etude.bisect.run import bisect, resume
+from etude.cli import verb_parsers
 from etude.cli.shared_options import UNDECIDED
 from etude.errors import UsageError
+from etude.experiment.test import shell_syntax
 from etude.osutil.files import replace_file
 from etude.present.page.content import write
 from etude.present.sections.bisect import bisect_blocks, bisect_document, bisect_page
@@ -22,6 +24,8 @@ from etude.present.to_json import print_json
 
 LOG = "bisect.log"
 """File in the results: the bisection as `git bisect log` prints it."""
+RESUMED = ("resume", "budget", "page", "json", "quiet")
+"""Options that a bisection may be resumed with; all others are in its results directory."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -29,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     watcher = _Display(options.quiet)
     try:
         if options.resume is not None:
-            _check_alone(options)
+            _check_resume(options)
             path = Path(options.resume)
             result = resume(path, budget_s=options.budget, observe=watcher.observe)
         else:
@@ -58,7 +62,7 @@ def _request(options: argparse.Namespace) -> Request:
         raise UsageError("name two commits, GOOD and BAD, the older one first; or a directory with --resume")
     if not options.command:
         raise UsageError("nothing to run: give the command to measure behind --")
-    command = shlex.split(options.command[0]) if len(options.command) == 1 else options.command
+    command = _words(options.command[0]) if len(options.command) == 1 else options.command
     if options.build is None:
         raise UsageError("--build: expected a line that builds a source tree, such as --build 'make -j2'")
     return Request(
@@ -82,9 +86,24 @@ def _request(options: argparse.Namespace) -> Request:
     )
 
 
-def _check_alone(options: argparse.Namespace) -> None:
-    if options.good is not None or options.command or options.output is not None:
-        raise UsageError("--resume continues a bisection with its own commits and command: leave these out")
+def _words(line: str) -> list[str]:
+    """The words of a command that is given as one."""
+    if found := shell_syntax(line):
+        named = "a line break" if found == "\n" else found
+        raise UsageError(
+            f"command {line!r}: {named} is shell syntax: run it by a shell, as sh -c {shlex.quote(line)}"
+        )
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"command {line!r}: {error}; quote it as a shell would need it") from None
+
+
+def _check_resume(options: argparse.Namespace) -> None:
+    if others := verb_parsers.others_given(options, RESUMED):
+        raise UsageError(
+            f"--resume takes its settings from the results directory: leave out {', '.join(others)}"
+        )
 
 
 class _Display:

@@ -228,7 +228,10 @@ def bisect_options(parser: argparse.ArgumentParser) -> None:
         help="end a trial that takes longer: its commit is skipped",
     )
     group(
-        "--builds", metavar="DIR", help="keep builds here, for other bisections too (default: in the results)"
+        "--builds",
+        type=kinds.place,
+        metavar="DIR",
+        help="keep builds here, for other bisections too (default: in the results)",
     )
     group(
         "--cache",
@@ -239,7 +242,7 @@ def bisect_options(parser: argparse.ArgumentParser) -> None:
     )
     group = parser.add_argument_group("results").add_argument
     add_output(group, "DIR", "results directory (default etude-results/bisect-UTCTIME)")
-    group("--resume", metavar="DIR", help="continue a bisection, or show a finished one")
-    group("--page", metavar="FILE", help="write one self-contained HTML page")
+    group("--resume", type=kinds.place, metavar="DIR", help="continue a bisection, or show a finished one")
+    group("--page", type=kinds.place, metavar="FILE", help="write one self-contained HTML page")
     group("--json", action="store_true", help="print JSON (docs/reference/formats.md)")
     group("-q", "--quiet", action="store_true", help="show no progress")
