@@ -45,7 +45,6 @@ class Request:
     cache_bytes: codec.Count = 10 * 10**9
     builds: str = ""
     """Directory of the builds; empty: beside the results."""
-    environment: Mapping[str, str] | None = None
 
     def test_of(self, sha: str, tree: Path) -> Test:
         """The test of a commit that is built in `tree`."""
