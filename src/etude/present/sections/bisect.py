@@ -47,7 +47,7 @@ def bisect_figure_of(result: BisectResult) -> Figure | None:
     posterior, answer = result.state.posterior, result.answer
     if posterior is None:
         return None
-    names = [commit.sha[:NAME_LENGTH] for commit in result.commits]
+    names = [commit.sha for commit in result.commits]
     around = (answer.first, answer.last) if answer.kind not in ("none", "drift") else (0, 0)
     return bisect_figure(posterior, result.state.evidence.measured().tolist(), names, around)
 
@@ -101,13 +101,14 @@ def _likely(result: BisectResult, most: int, key: str) -> Table:
             share = float(posterior.commits[place])
             if share >= 0.001:
                 commit = result.commits[place]
-                skipped = "skipped" if place in result.skipped else ""
+                state = "skipped" if place in result.skipped else ""
                 rows.append(
-                    (commit.sha[:NAME_LENGTH], commit.subject, skipped, number(chance_text(share), share))
+                    (commit.sha[:NAME_LENGTH], commit.subject, number(chance_text(share), share), state)
                 )
-    return page_table(
-        f"{key}-likely", "Likeliest commits of the step", ("commit", "subject", "", "probability"), rows, 3
-    )
+    headings: tuple[str, ...] = ("commit", "subject", "probability", "state")
+    if not any(row[-1] for row in rows):
+        headings, rows = headings[:-1], [row[:-1] for row in rows]
+    return page_table(f"{key}-likely", "Likeliest commits of the step", headings, rows, 2, ("state",))
 
 
 def _levels(result: BisectResult, key: str) -> Table:
