@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.bare_root import RELEASES, WITH_PYTHON, BareRoot, CannotMake, bare_root, cached_root, scratch
+from bare_root import RELEASES, WITH_PYTHON, BareRoot, CannotMake, bare_root, cached_root, scratch
 
 pytestmark = [
     pytest.mark.needs_root,
