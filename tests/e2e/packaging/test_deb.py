@@ -1,7 +1,9 @@
-"""The Debian package's control file: who answers for the package, and what the scripts that make it import."""
+"""The Debian package: who answers for it, its control file, and the scripts that make it."""
 
 import ast
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -62,6 +64,14 @@ def test_nobody_is_refused_in_one_line_with_5(
     monkeypatch.setattr("sys.argv", ["deb.py", "etude.whl", "bookworm", "--output", str(tmp_path)])
     assert deb.main() == 5
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_wheels_that_cannot_be_downloaded_are_an_exit_of_5(repository: Path, tmp_path: Path) -> None:
+    offline = {**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "XDG_CACHE_HOME": str(tmp_path)}
+    command = [sys.executable, repository / "packaging/wheelhouse.py", "3.12"]
+    done = subprocess.run(command, env=offline, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (5, "")
+    assert [path.suffix for path in (tmp_path / "etude/wheels").iterdir()] == [".lock"]
 
 
 @pytest.mark.needs_program("dpkg-deb", package="dpkg")
