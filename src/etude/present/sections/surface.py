@@ -24,7 +24,13 @@ from etude.present.section import (
 from etude.present.sentences.comparison import with_full_stop
 from etude.present.sentences.peak import goal_text, of_map
 from etude.present.sentences.status import UNFINISHED
-from etude.present.sentences.surface import missed_lines, optimum_lines, summary_lines
+from etude.present.sentences.surface import (
+    limit_text,
+    missed_lines,
+    optimum_lines,
+    summary_lines,
+    unmeasured_lines,
+)
 from etude.present.sentences.verdict import as_line
 from etude.surface.effects import Ratio
 from etude.surface.factors import Configuration, magnitude, setting_text
@@ -76,11 +82,9 @@ def surface_section(
         cells_table(mapped, said, f"{key}-cells"),
         effects_table(said, f"{key}-effects"),
     )
-    answer = optimum_lines(said.optimum) if said.optimum else ("Nothing is known yet.",)
-    end = [f"Ended: {ended}."] if ended else []
-    return Section(
-        key, heading, blocks, (*filter(None, [status]), *answer, *end), _questions(mapped, said, goal)
-    )
+    first, *others = optimum_lines(said.optimum) if said.optimum else ("Nothing is known yet.",)
+    answer = (" ".join(filter(None, (status, first))), *others, *([f"Ended: {ended}."] if ended else []))
+    return Section(key, heading, blocks, answer, _questions(mapped, said, goal))
 
 
 def map_blocks(kept: MapStore, mapped: SurfaceResult, *, target: float | None = None) -> Iterator[Block]:
@@ -124,11 +128,26 @@ def _questions(mapped: SurfaceResult, said: Summary, goal: str) -> dict[str, tup
         what.append(f"The peak rate is the highest load with {goal}.")
     return {
         "what": (" ".join(what),),
-        "often": told["Cost"],
-        "real": told.get("Accuracy", ()) or (f"Intervals are at {100 * mapped.confidence:g} % confidence.",),
-        "large": (*told["Optimum"][:1], *told.get("Main effects", ())),
+        "often": (*told["Cost"], *unmeasured_lines(_unmeasured(mapped))),
+        "real": (f"Intervals are at {100 * mapped.confidence:g} % confidence.", *told.get("Accuracy", ())),
+        "large": (*told["Optimum"][:1], *_at_best(said), *told.get("Main effects", ())),
         "against": (*told["Optimum"][1:], *map(with_full_stop, _doubts(mapped, said))),
     }
+
+
+def _unmeasured(mapped: SurfaceResult) -> dict[str, list[str]]:
+    """Names of the configurations that were not measured, by what is known of them."""
+    found: dict[str, list[str]] = {}
+    for cell in mapped.space:
+        if (state := mapped.estimate(cell).state) != "measured":
+            found.setdefault(state, []).append(mapped.space.name(cell))
+    return found
+
+
+def _at_best(said: Summary) -> tuple[str, ...]:
+    best = None if said.optimum is None else said.optimum.name
+    texts = (limit_text(each).removeprefix(f"{best}: ") for each in said.limits if each.name == best)
+    return tuple(f"What limits there: {each}." for each in texts)
 
 
 def _doubts(mapped: SurfaceResult, said: Summary) -> tuple[str, ...]:
