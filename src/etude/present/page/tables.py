@@ -43,7 +43,7 @@ def tests_table(found: Gathered) -> Table:
 
 
 def metrics_table(found: Gathered) -> Table:
-    """A row a test and metric: the usual metrics of each test."""
+    """A row a test and metric: the usual metrics of each test but the one that is judged."""
     rows = [
         (
             _named(test, verdict, found),
@@ -54,7 +54,7 @@ def metrics_table(found: Gathered) -> Table:
         for shown in [set(usual_metrics(verdict.subject))]
         for test in verdict.tests
         for m in test.metrics
-        if m.metric in shown
+        if m.metric in shown and m.metric != verdict.primary
     ]
     table = page_table("metrics", "Other metrics", ("test", "metric", *_headings(found)), tuple(rows), 2)
     return _told(table, found, [m for v in found.verdicts for t in v.tests for m in t.metrics])

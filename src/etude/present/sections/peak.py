@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "etude-peak", 1
 HIGHEST = 3.0
 """Highest SLO ratio that is drawn: a system that fails has ratios such as 50."""
-WIDE = (7.0, 3.0)
+WIDE = (5.0, 2.6)
 """Width and height of the figure of one search, inches."""
 
 

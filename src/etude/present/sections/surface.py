@@ -42,6 +42,7 @@ from etude.surface.summary import Summary, summarise
 from etude.surface.surface_result import Estimate, SurfaceResult, axis_label, estimate_text, joined, span_text
 from etude.units.formatting import counted, duration, percent
 
+UNTRIED = "not measured"
 MOST_ROWS = 60
 """Most rows of a table on a screen; a page and JSON have all cells."""
 CAPTIONS = {
@@ -139,9 +140,15 @@ def _unmeasured(mapped: SurfaceResult) -> dict[str, list[str]]:
     """Names of the configurations that were not measured, by what is known of them."""
     found: dict[str, list[str]] = {}
     for cell in mapped.space:
-        if (state := mapped.estimate(cell).state) != "measured":
+        if (state := _state(mapped, cell)) != "measured":
             found.setdefault(state, []).append(mapped.space.name(cell))
     return found
+
+
+def _state(mapped: SurfaceResult, cell: Configuration) -> str:
+    """Origin of what is known of a configuration; one that was never tried, and cannot be predicted, has not failed."""
+    state = mapped.estimate(cell).state
+    return UNTRIED if state == "failed" and cell not in mapped.last else state
 
 
 def _at_best(said: Summary) -> tuple[str, ...]:
@@ -253,14 +260,19 @@ def _row(mapped: SurfaceResult, cell: Configuration, limit: Limit | None) -> tup
         number(factor.text(level), magnitude(factor.levels[level])) if factor.numeric else factor.text(level)
         for factor, level in zip(mapped.space.factors, cell, strict=True)
     ]
-    state = f"{each.state}: {each.why}" if each.why and each.state == "failed" else each.state
+    state = _state(mapped, cell)
+    known = state != UNTRIED
+    state = f"{state}: {each.why}" if each.why and state == "failed" else state
     sample = mapped.last.get(cell)
     if sample is not None and sample.state == "measured" and not sample.kept:
         state += ", target not met"
     return (
         *levels,
-        number(estimate_text(each, mapped.unit), each.value),
-        number(span_text(each.low, each.high, mapped.unit), each.low if each.low > 0 else math.nan),
+        number(estimate_text(each, mapped.unit) if known else "–", each.value),
+        number(
+            span_text(each.low, each.high, mapped.unit) if known else "–",
+            each.low if each.low > 0 else math.nan,
+        ),
         state,
         ("–" if limit is None else limit.factor or NOTHING),
         number(str(trials), trials),

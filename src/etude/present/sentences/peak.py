@@ -243,9 +243,9 @@ def served_text(sought: SearchSpec, trials: Sequence[Trial]) -> str:
     if not commands:
         return f"{name}, in Python: its text is under How each number was made."
     hosts = list(dict.fromkeys(part.host for trial in trials for part in trial.generators))
-    server = f"the server was started by `{commands['start']}`" if commands.get("start") else ""
+    server = f"the server was started by “{commands['start']}”" if commands.get("start") else ""
     server = server or "the search started no server: one was running, at the address in the load command"
-    load = f"the load was offered by `{commands.get('load', '')}`"
+    load = f"the load was offered by “{commands.get('load', '')}”"
     if hosts:
         where = f"on {'host' if len(hosts) == 1 else 'hosts'} {listed_names(hosts, MOST_HOSTS)}"
     elif commands.get("start") and not sought.apart:

@@ -193,8 +193,8 @@ def missed_lines(missed: Sequence[Missed]) -> tuple[str, ...]:
 
 def unmeasured_lines(names: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Line on the configurations of each state that is not *measured*: `Predicted: disks=1 nfsds=4.`"""
-    words = {"predicted": "Predicted", "bounded": "With a bound only", "failed": "Unknown"}
-    return tuple(f"{words.get(state, state)}: {_some(each)}." for state, each in names.items())
+    words = {"bounded": "with a bound only"}
+    return tuple(f"{words.get(state, state).capitalize()}: {_some(each)}." for state, each in names.items())
 
 
 def _some(names: Sequence[str]) -> str:
