@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from statistics import median
 from typing import Any
 
 from etude.present.section import Block, Column, Section, Sentence, Table, note
@@ -27,8 +28,7 @@ def why_section(
     instructions: InstructionDifferences | None = None,
 ) -> Section:
     """The difference, its causes, and what is not explained. split, instructions: None without them."""
-    mean_s = sum(found.plain_s[0]) / len(found.plain_s[0])
-    first = text.headline(found.a, found.b, plain, mean_s)
+    first = text.headline(found.a, found.b, plain, median(found.plain_s[0]))
     return Section("why", first, tuple(_blocks(found, split, counts, instructions, first)), (first,))
 
 
@@ -105,6 +105,7 @@ def why_document(
             "causes": [_plain(each) for each in split.listed],
             "rest": _plain(split.rest),
             "pairs": split.pairs,
+            "left_out": list(split.left_out),
             "looked_at": split.looked_at,
             "cost": asdict(cost(found.plain_s, found.runs)),
             "lost": [[run.lost for run in side] for side in found.runs],
