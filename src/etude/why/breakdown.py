@@ -8,9 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from etude.stats.multiplicity import bonferroni_confidence
 from etude.stats.outlying import outlying_rows
-from etude.why.contributions import CONFIDENCE, Contribution, CountDifference, contribution
+from etude.why.contributions import CONFIDENCE, Contribution, CountDifference, contribution, each_confidence
 from etude.why.instruments import CallCount, Calls, Run
 from etude.why.stacks import summed
 
@@ -75,7 +74,7 @@ def _parts(
     names = sorted({name for side in sums for run in side for name in run})
     a, b = (np.array([[run.get(name, 0.0) for name in names] for run in side]) for side in sums)
     usual = ~outlying_rows(b - a)
-    level = bonferroni_confidence(CONFIDENCE, max(1, len(names)))
+    level = each_confidence(CONFIDENCE, max(1, len(names)))
     found = [
         Part(name, float(x.mean()), float(y.mean()), contribution(None, y - x, level))
         for name, x, y in zip(names, a[usual].T, b[usual].T, strict=True)

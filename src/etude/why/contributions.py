@@ -23,6 +23,8 @@ from etude.why.causes import UNKNOWN, Cause
 from etude.why.instruments import CallCount, Calls, Run
 
 CONFIDENCE = 0.95
+KEPT = 0.8
+"""Share of the permitted error that is left to intervals; the test for outliers takes the rest (its level of 1 %)."""
 RARE = 0.005
 """Share of a run's time below which a cause is added to the others of its process, whichever side it is on."""
 UNSURE = 0.02
@@ -94,20 +96,22 @@ def split(a: Sequence[Run], b: Sequence[Run], confidence: float = CONFIDENCE) ->
     causes = sorted(set(names.values()))
     table = np.array([[y.get(c, 0.0) - x.get(c, 0.0) for c in causes] for x, y in zip(*sides, strict=True)])
     outlying = outlying_rows(table)
-    apart, level = table[~outlying], bonferroni_confidence(confidence, len(causes))
+    apart, level = table[~outlying], each_confidence(confidence, len(causes))
     found = [contribution(c, apart[:, n], level) for n, c in enumerate(causes)]
     listed = sorted((each for each in found if each.is_told), key=lambda each: -abs(each.mean_s))[:MOST]
     chosen = {each.cause for each in listed}
     left = apart[:, [cause not in chosen for cause in causes]].sum(axis=1)
-    whole = contribution(None, apart.sum(axis=1), confidence)
-    rest, left_out = contribution(None, left, confidence), tuple(np.flatnonzero(outlying).tolist())
+    whole, rest = (
+        contribution(None, each, each_confidence(confidence)) for each in (apart.sum(axis=1), left)
+    )
+    left_out = tuple(np.flatnonzero(outlying).tolist())
     return Split(whole, tuple(listed), rest, len(causes), len(a), left_out)
 
 
 def difference(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE) -> Contribution:
     """The mean of the paired differences b - a, s, with its interval, without outliers and what has no partner."""
     apart = np.array([[y - x] for x, y in zip(a, b, strict=False)])
-    return contribution(None, apart[~outlying_rows(apart), 0], confidence)
+    return contribution(None, apart[~outlying_rows(apart), 0], each_confidence(confidence))
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,7 @@ def cost(
     with_it = np.array([[run.elapsed_s for run in side[:pairs]] for side in runs])
     ratios = np.log(with_it / np.array([side[:pairs] for side in plain])).T
     a, b = ratios[~outlying_rows(ratios)].T
-    found = [contribution(None, each, confidence) for each in (a, b, b - a)]
+    found = [contribution(None, each, each_confidence(confidence)) for each in (a, b, b - a)]
     of_a, of_b, change, low, high, certain = np.exp(
         [
             *(each.mean_s for each in found),
@@ -182,6 +186,11 @@ def _sums(causes: Mapping[Cause, float], names: Mapping[Cause, Cause]) -> Mappin
     for cause, seconds in causes.items():
         found[names[cause]] += seconds
     return found
+
+
+def each_confidence(confidence: float, together: int = 1) -> float:
+    """Confidence of each of `together` intervals, all of which hold at `confidence`, of pairs without outliers."""
+    return bonferroni_confidence(confidence, together) * KEPT + 1.0 - KEPT
 
 
 def contribution(cause: Cause | None, values: Floats, confidence: float) -> Contribution:

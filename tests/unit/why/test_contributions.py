@@ -121,11 +121,12 @@ def test_rare_causes_lose_their_caller_and_then_their_name() -> None:
     assert names[seldom] == Cause("p", "other functions", "other functions")
 
 
-def test_the_difference_of_pairs_has_students_interval() -> None:
+def test_the_difference_of_pairs_has_students_interval_at_96_percent() -> None:
+    """1 % is left to the test for outliers."""
     found = difference([1.0, 2.0, 3.0, 4.0], [1.5, 2.1, 3.4, 4.2])
     assert found.mean_s == pytest.approx(0.3)
     assert found.high_s - found.mean_s == pytest.approx(
-        3.182446 * np.std([0.5, 0.1, 0.4, 0.2], ddof=1) / 2, rel=1e-5
+        3.481909 * np.std([0.5, 0.1, 0.4, 0.2], ddof=1) / 2, rel=1e-5
     )
 
 
