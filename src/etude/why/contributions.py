@@ -9,7 +9,6 @@ Source: Bonferroni's inequality over all causes that are looked at, Student's t 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +20,7 @@ from etude.stats.multiplicity import bonferroni_confidence
 from etude.stats.outlying import outlying_rows
 from etude.why.causes import UNKNOWN, Cause
 from etude.why.instruments import CallCount, Calls, Run
+from etude.why.stacks import summed
 
 CONFIDENCE = 0.95
 KEPT = 0.8
@@ -137,16 +137,10 @@ def cost(
     with_it = np.array([[run.elapsed_s for run in side[:pairs]] for side in runs])
     ratios = np.log(with_it / np.array([side[:pairs] for side in plain])).T
     a, b = ratios[~outlying_rows(ratios)].T
-    found = [contribution(None, each, each_confidence(confidence)) for each in (a, b, b - a)]
-    of_a, of_b, change, low, high, certain = np.exp(
-        [
-            *(each.mean_s for each in found),
-            found[2].low_s,
-            found[2].high_s,
-            max(each.low_s for each in found[:2]),
-        ]
-    ).tolist()
-    return Cost(of_a, of_b, change - 1.0, low - 1.0, high - 1.0, certain)
+    of_a, of_b, moved = (contribution(None, each, each_confidence(confidence)) for each in (a, b, b - a))
+    change, low, high = np.expm1([moved.mean_s, moved.low_s, moved.high_s]).tolist()
+    certain = math.exp(max(of_a.low_s, of_b.low_s))
+    return Cost(math.exp(of_a.mean_s), math.exp(of_b.mean_s), change, low, high, certain)
 
 
 def grouped(runs: Sequence[Mapping[Cause, float]]) -> dict[Cause, Cause]:
@@ -155,16 +149,11 @@ def grouped(runs: Sequence[Mapping[Cause, float]]) -> dict[Cause, Cause]:
     A call whose caller is not known in a part of its time is counted without callers: else it would be two causes, of
     which each run has another one. It depends on the time of both tests together, not on their difference.
     """
-    total: defaultdict[Cause, float] = defaultdict(float)
-    for run in runs:
-        for cause, seconds in run.items():
-            total[cause] += seconds
+    total = summed(item for run in runs for item in run.items())
     least = RARE * sum(total.values())
-    by_call, unknown = defaultdict[Cause, float](float), defaultdict[Cause, float](float)
-    for cause, seconds in total.items():
-        by_call[_without_caller(cause)] += seconds
-        if cause.kind in _WITH_CALLER and (not cause.caller or cause.caller.startswith(UNKNOWN)):
-            unknown[_without_caller(cause)] += seconds
+    by_call = summed((_without_caller(cause), s) for cause, s in total.items())
+    without = ((c, s) for c, s in total.items() if c.kind in _WITH_CALLER)
+    unknown = summed((_without_caller(c), s) for c, s in without if (c.caller or UNKNOWN).startswith(UNKNOWN))
     unsure = {call for call, seconds in unknown.items() if seconds > UNSURE * by_call[call]}
     names = {c: _without_caller(c) if _without_caller(c) in unsure else c for c in total}
     for shorter in (_without_caller, _others):
@@ -181,11 +170,8 @@ def _others(cause: Cause) -> Cause:
     return Cause(cause.process, "other functions", "other functions")
 
 
-def _sums(causes: Mapping[Cause, float], names: Mapping[Cause, Cause]) -> Mapping[Cause, float]:
-    found: defaultdict[Cause, float] = defaultdict(float)
-    for cause, seconds in causes.items():
-        found[names[cause]] += seconds
-    return found
+def _sums(causes: Mapping[Cause, float], names: Mapping[Cause, Cause]) -> dict[Cause, float]:
+    return summed((names[cause], seconds) for cause, seconds in causes.items())
 
 
 def each_confidence(confidence: float, together: int = 1) -> float:

@@ -110,35 +110,22 @@ def why_document(
             "cost": asdict(cost(found.plain_s, found.runs)),
             "lost": [[run.lost for run in side] for side in found.runs],
         },
-        "counts": [
-            {
-                "call": c.call,
-                "file": c.file,
-                "a": {"count": c.a.count, "bytes": c.a.bytes, "seconds": c.a.seconds},
-                "b": {"count": c.b.count, "bytes": c.b.bytes, "seconds": c.b.seconds},
-                "exact": c.exact,
-            }
-            for c in counts
-        ],
+        "counts": [asdict(each) for each in counts],
         "instructions": instructions and asdict(instructions),
         "lacking": list(found.lacking),
     }
 
 
 def _plain(found: Contribution) -> dict[str, Any]:
-    cause = found.cause
-    of = (
-        {}
-        if cause is None
-        else {"process": cause.process, "kind": cause.kind, "name": cause.name, "caller": cause.caller}
-    )
+    of = {} if found.cause is None else asdict(found.cause)
     return {**of, "seconds": found.mean_s, "low": found.low_s, "high": found.high_s}
 
 
-def outliers_section(measured: outlier_trials.OutlierTrials, found: Outliers) -> Section:
+def outliers_section(measured: outlier_trials.OutlierTrials, found: Outliers, earlier: str = "") -> Section:
     """The slow trials, what differs in them, and how it was compared."""
     first = words.headline(measured.test, found)
-    return Section("why outliers", first, tuple(_outlier_blocks(measured, found, first)), (first,))
+    notes = [note(earlier)] if earlier else []
+    return Section("why outliers", first, (*_outlier_blocks(measured, found, first), *notes), (first,))
 
 
 def _outlier_blocks(measured: outlier_trials.OutlierTrials, found: Outliers, first: str) -> Iterator[Block]:

@@ -51,7 +51,7 @@ def why_page(
             *_parts("places", text.PLACE, text.PLACES, by_place(found.runs), found),
         ),
         ()
-        if found.lacking
+        if found.lacking and not stacks
         else _parts("processes", text.PROCESS, text.PROCESSES, by_process(found.runs), found),
         [Paragraphs(text.MEANING, lines)],
     )
