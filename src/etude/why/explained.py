@@ -38,8 +38,11 @@ def place_for(directory: Path, place: Path) -> tuple[Path, str]:
 
 
 def note_explained(directory: Path, place: Path) -> None:
-    """Note in `place` which results the trials that are begun there belong to."""
-    replace_file(place / FILE, json.dumps(_state(read_experiment(directory)), ensure_ascii=False).encode())
+    """Note in `place` which results the trials that are begun there belong to; that stays when they are continued."""
+    if not (place / "experiment.json").exists():
+        replace_file(
+            place / FILE, json.dumps(_state(read_experiment(directory)), ensure_ascii=False).encode()
+        )
 
 
 def _state(document: Mapping[str, Any]) -> dict[str, str]:

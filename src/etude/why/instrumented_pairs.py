@@ -136,8 +136,7 @@ def _measured(directory: Path, place: Path, plan: Plan, observe: experiments.Obs
         for number, instrument in enumerate(INSTRUMENTS)
         for side, name in enumerate((a, b))
     }
-    if not (place / "experiment.json").exists():
-        note_explained(directory, place)
+    note_explained(directory, place)
     while True:
         try:
             run_instrumented(plan, place, sides, command_line(directory, place, (a, b)), observe)

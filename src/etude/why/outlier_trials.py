@@ -111,8 +111,7 @@ def outlier_trials(
     with alone_in(place):
         if (place / STATE).exists():
             return read_outlier_trials(place)
-        if not (place / "experiment.json").exists():
-            note_explained(directory, place)
+        note_explained(directory, place)
         run_instrumented(plan, place, {name: raw}, command, observe, Monitoring(every_s=EVERY_S))
         found = _read(directory, place, name, raw)
         replace_file(place / STATE, json.dumps({**_KIND, **asdict(found)}, ensure_ascii=False).encode())

@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.why.causes import ENTRY, Cause, Frame, cause_of
-from etude.why.critical_path import causes_of, path_of
-from etude.why.timeline import timeline_of
+from etude.why.critical_path import path_of, path_times
+from etude.why.stacks import summed
+from etude.why.timeline import Timeline, timeline_of
+
+
+def causes_of(timeline: Timeline) -> dict[Cause, float]:
+    """Seconds of each cause on the critical path."""
+    return summed((cause, s) for (cause, _), s in path_times(timeline).items())
+
 
 KERNEL, PROGRAM, LIBC = "[kernel.kallsyms]", "/bin/p", "/usr/lib/x86_64-linux-gnu/libc.so.6"
 

@@ -67,7 +67,7 @@ def disturbed(drawn: np.random.Generator, pairs: int, noise: str, delay: str, mo
 @pytest.mark.parametrize("noise", ["normal", "lognormal"])
 @pytest.mark.parametrize("pairs", [5, 12, 30])
 def test_intervals_hold_all_causes_at_once_whatever_the_noise(noise: str, delay: str, pairs: int) -> None:
-    """The table of bench/why/results.md in small: the bounds leave four standard errors of the simulation."""
+    """The table of bench/why/simulated.md in small: the bounds leave four standard errors of the simulation."""
     drawn, families = np.random.default_rng(5), 60
     chance = 4 * (0.05 * 0.95 / families) ** 0.5
     found = [

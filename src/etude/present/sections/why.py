@@ -133,14 +133,8 @@ def _outlier_blocks(measured: outlier_trials.OutlierTrials, found: Outliers, fir
     if found.causes:
         yield Table(
             (
-                Column(
-                    words.CAUSE,
-                    [words.observed_text(c.of, measured.processes) for c in found.causes],
-                ),
-                Column(
-                    words.TYPICAL,
-                    [words.value_text(c.typical, c.of.unit) for c in found.causes],
-                ),
+                Column(words.CAUSE, [words.observed_text(c.of, measured.processes) for c in found.causes]),
+                Column(words.TYPICAL, [words.value_text(c.typical, c.of.unit) for c in found.causes]),
                 Column(words.SLOW, [words.value_text(c.slow, c.of.unit) for c in found.causes]),
                 Column(words.SHARE, [words.share_text(c) for c in found.causes]),
                 Column(words.P, [p_value(c.p) for c in found.causes], rank=1),
