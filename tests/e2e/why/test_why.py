@@ -17,10 +17,11 @@ import pytest
 import etude as library
 from etude.errors import UsageError
 from etude.osutil.files import try_lock
+from etude.why import instrumented_pairs
 from etude.why.causes import Cause
 from etude.why.instruments import missing
 from support.places import EXAMPLES
-from support.real import ETUDE, etude, one_line
+from support.real import ETUDE, called, etude, one_line
 
 pytestmark = [
     pytest.mark.needs_root,
@@ -228,11 +229,12 @@ def test_python_names_the_function(place: Path) -> None:
 
 
 @pytest.mark.more
-def test_run_explains_the_first_two_tests_of_a_script(place: Path) -> None:
+def test_run_explains_the_first_two_tests_of_a_script(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instrumented_pairs, "MOST_PAIRS", 5)
     (place / "w.ap").write_text(
         "TEST a 2\n  EXEC ./copy 8 65536\nDONE\nTEST b 2\n  EXEC ./copy 8 4096\nDONE\n"
     )
-    told = json.loads(etude("run", "-o", "w", "--why", "--json", "w.ap", cwd=place).stdout)["why"]
+    told = json.loads(called("run", "-o", "w", "--why", "--json", "w.ap", cwd=place).stdout)["why"]
     assert told["tests"] == ["a", "b"]
     assert "read" in [c["call"] for c in told["counts"]]
     assert (place / "w" / "why" / "why.json").exists()
