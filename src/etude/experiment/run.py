@@ -153,7 +153,7 @@ def extend(
             return _run_session(plan, there, document, observe, make_engine)
 
 
-def without(directory: str | os.PathLike[str], names: Collection[str]) -> None:
+def drop_tests(directory: str | os.PathLike[str], names: Collection[str]) -> None:
     """Take tests out of the plan of an interrupted experiment; what they have measured stays.
 
     Raises:

@@ -62,8 +62,8 @@ def _state(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _differs(then: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """What is another one now; empty if trials of then belong to these results. Programs that either does not know are
-    not compared."""
+    """The first part that is another one now; empty if trials of then belong to these results. Programs that are not
+    known of both are not compared."""
     other = (
         name for name, digest in then.items() if now.get(name, digest * name.startswith(_PROGRAM)) != digest
     )

@@ -144,7 +144,7 @@ def _measured(directory: Path, place: Path, plan: Plan, observe: experiments.Obs
         except CommandFailed:
             if (failed := _failed(place, sides)) is None:
                 raise
-            experiments.without(place, [f"{name}: {failed}" for name in (a, b)])
+            experiments.drop_tests(place, [f"{name}: {failed}" for name in (a, b)])
     begun = [test["name"] for test in read_experiment(place)["tests"]]
     used = [each for each in INSTRUMENTS if f"{a}: {each}" in begun]
     lacking = [
@@ -247,7 +247,7 @@ def _read(
 def _readings(
     reader: Callable[[Path], Any], files: Sequence[Mapping[int, Path]]
 ) -> tuple[tuple[tuple[Any, ...], ...], str]:
-    """What the files of both tests hold, of the blocks of which both can be read; and why one of them cannot be."""
+    """Contents of the files of both tests, of the blocks of which both can be read; and why one of them cannot be."""
     wrong = ""
     found: list[dict[int, Any]] = [{}, {}]
     for side, each in zip(found, files, strict=True):
