@@ -128,9 +128,9 @@ deb: wheel ## a Debian package of the wheel, of Debian 12, 13 or Ubuntu 24.04: R
 release: $(REQUIREMENTS_STAMP) ## archives of the tagged commit in dist, checked, with SHA256SUMS signed by KEY=NAME; uploads nothing (as root)
 	$(BIN)/python packaging/release.py --key '$(KEY)'
 
-constraints: ## pin the newest versions that fit pyproject.toml in constraints.txt
+constraints: ## pin the newest versions that fit pyproject.toml, in constraints.txt and packaging/release-tools.txt
 	@packaging/check-tools.sh $(PYTHON) $(CARGO)
-	$(PYTHON) packaging/pin_versions.py constraints.txt
+	$(PYTHON) packaging/pin_versions.py
 
 advisories: $(REQUIREMENTS_STAMP) ## look the locked packages up in ADVISORY_DATABASES (checkouts of RustSec's and PyPA's)
 	$(BIN)/python packaging/check_advisories.py $(ADVISORY_DATABASES)

@@ -1,25 +1,45 @@
-"""Put causes into a program, let `etude why` find them, and write bench/why/results.md.
+"""Put causes into a program, let `etude why` find them, and write bench/why/results.md (as root; needs perf and cc).
 
-    python bench/why.py [--pairs N] [--same N] [--only NAME] [--output FILE]     (as root; needs perf, a C compiler)
+    python bench/why.py [--pairs N] [--same N] [--only NAME] [--output FILE]
+    python bench/why.py --aa 100 [--pairs 5] [--place DIR]
+    python bench/why.py --cost 40 [--place DIR]
+    python bench/why.py --simulate 2000
 
 For each cause: is it named first, and does its interval overlap that of the plain trials? For the program against
 itself (`--same`): in how many runs is any cause named? Exits with 1 where more than one cause is not found.
+
+`--aa`: so many runs of a short program against itself; those with a cause listed, interval of Clopper and Pearson.
+`--cost`: so many pairs of two programs each that compute, call, and sleep, on one CPU: times under each instrument over
+plain ones, and the change of the ratio of both programs (Hodges and Lehmann, Wilcoxon's interval). Both print a line a
+run, and go on in DIR where they were interrupted. `--simulate`: errors, coverage and power of the mean and of that
+without outliers, over so many tables of made noise.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 import etude
 from etude.api.why import Why
+from etude.peak.rehearse import binomial_interval
+from etude.stats.intervals import t_quantile
+from etude.stats.outlying import outlying_rows
+from etude.stats.ranks import Shift, wilcoxon
+from etude.why.contributions import each_confidence
+from etude.why.instrumented_run import kept_trials
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = Path(__file__).resolve().parent / "why" / "results.md"
@@ -60,8 +80,24 @@ DISK_MIB, READAHEAD, LIMIT = 32, 8, 100 << 20
 GROUP = Path("/sys/fs/cgroup/blkio/etude-why")
 
 
+SHORT = "./copy 8 65536"
+COSTS = {
+    "computes": ("./copy 1 65536 hash=30000000", "./copy 1 65536 hash=33000000"),
+    "calls": ("./copy 40 4096", "./copy 44 4096"),
+    "sleeps": ("./copy 1 65536 sleep=100", "./copy 1 65536 sleep=110"),
+}
+"""Programs of which the second does a tenth more."""
+
+
 def main() -> int:
     given = _options()
+    if given.simulate:
+        return simulate(given.simulate)
+    if given.aa or given.cost:
+        given.place.mkdir(parents=True, exist_ok=True)
+        os.chdir(given.place)
+        make_program(64)
+        return against_itself(given.aa, given.pairs) if given.aa else costs(given.cost)
     lines = [
         "# Causes that were put in",
         "",
@@ -73,10 +109,7 @@ def main() -> int:
     lost = 0
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
-        for name in ("copy.c", "Makefile"):
-            shutil.copy(ROOT / "examples" / "why" / name, directory)
-        subprocess.run(["make", "-s"], check=True)
-        Path("copy.data").write_bytes(os.urandom(MIB << 20))
+        make_program(MIB)
         for test in ("base", "other"):
             Path(test).mkdir()
             for name in ("copy", "copy-debug", "copy.data"):
@@ -93,6 +126,133 @@ def main() -> int:
     given.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"wrote {given.output}", file=sys.stderr)
     return int(lost > 1)
+
+
+def make_program(mib: int) -> None:
+    """Build the program in the working directory, with its data, unless that has been done."""
+    if not Path("copy.data").exists():
+        for name in ("copy.c", "Makefile"):
+            shutil.copy(ROOT / "examples" / "why" / name, ".")
+        subprocess.run(["make", "-s"], check=True)
+        Path("copy.data").write_bytes(os.urandom(mib << 20))
+
+
+def measured(name: str, commands: Sequence[str], cpus: tuple[int, ...] | None = None) -> None:
+    """Results of commands in a directory, unless it has them."""
+    tests = [
+        etude.Test(label, tuple(line.split()), cpus=cpus) for label, line in zip("ab", commands, strict=True)
+    ]
+    if not Path(name).exists():
+        etude.bench(tests, trials=5, directory=name)
+
+
+def against_itself(runs: int, pairs: int) -> int:
+    """Runs of a program against itself."""
+    measured("same", [SHORT, SHORT])
+    wrong = outlying = 0
+    for number in range(1, runs + 1):
+        found = etude.why("same", output=f"same-{number}", pairs=pairs)
+        wrong += bool(listed(found))
+        outlying += len(found.split.left_out) if found.split else 0
+        low, high = binomial_interval(wrong, number)
+        print(
+            f"{number} runs of {pairs} pairs: a cause is listed in {wrong}, {wrong / number:.1%} "
+            f"({low:.1%} to {high:.1%}); {outlying} pairs left out",
+            flush=True,
+        )
+    return 0
+
+
+def costs(pairs: int) -> int:
+    """The cost of each instrument, and the change of the ratio of two programs under it."""
+    cpu = max(os.sched_getaffinity(0))
+    print(
+        "| programs | instrument | pairs | cost | change of the ratio |\n| --- | --- | ---: | ---: | ---: |"
+    )
+    for kind, commands in COSTS.items():
+        measured(kind, commands, (cpu,))
+        found = etude.why(kind, pairs=pairs).measured
+        plain = [elapsed_s(kind, name) for name in "ab"]
+        rows = {
+            f"{instrument}, from outside": [elapsed_s(kind, f"{name}: {instrument}") for name in "ab"]
+            for instrument in ("timeline", "calls")
+        }
+        if [len(side) for side in found.runs] == [pairs] * 2:
+            rows["timeline, its own time"] = [
+                {block: run.elapsed_s for block, run in enumerate(side, 1)} for side in found.runs
+            ]
+        for instrument, under in rows.items():
+            blocks = sorted(set(plain[0]).intersection(plain[1], *under))
+            (p, q), (x, y) = ([[times[b] for b in blocks] for times in sides] for sides in (plain, under))
+            cost = wilcoxon([*x, *y], [*p, *q], ratio=True)
+            ratios = [[c / d for c, d in zip(*each, strict=True)] for each in ((y, x), (q, p))]
+            change = wilcoxon(*ratios, ratio=True)
+            print(f"| {kind} | {instrument} | {len(blocks)} | {share(cost)} | {share(change)} |", flush=True)
+    return 0
+
+
+def elapsed_s(results: str, test: str) -> dict[int, float]:
+    """Times of a test's trials by block, as a clock sees them from outside."""
+    trials = kept_trials(etude.load_results(Path(results, "why")).measurements[test])
+    return {block: float(trial.value("elapsed") or 0.0) for block, trial in trials.items()}
+
+
+def share(found: Shift) -> str:
+    """`2.1 % (1.5 to 2.8)`."""
+    low, high = ("–" if end is None else f"{100 * (end - 1):.1f}" for end in (found.low, found.high))
+    return f"{100 * (found.shift - 1):.1f} % ({low} to {high})"
+
+
+DELAYS = {"none": (0, 1), "5 sd": (5, 1), "15 sd": (15, 1), "50 sd": (50, 1), "50 sd over all": (50, 20)}
+"""Delay of one run in thirty, in standard deviations of a cause, and over how many causes."""
+EFFECTS = {5: 7.0, 10: 4.0, 30: 1.8}
+"""Size of the true cause in standard deviations, by the number of pairs."""
+
+
+def simulate(families: int) -> int:
+    """Errors, coverage and power, of 20 causes of 10 ms with 2 % of noise in common; the delay is in the true cause."""
+    print("| noise | delay | pairs | A/A | coverage | power | A/A | coverage | power | left out |")
+    print("| --- | --- |" + " ---: |" * 8)
+    for (noise, sd), (name, (delay, over)) in itertools.product(
+        (("normal", 0.001), ("lognormal", 0.0031)), DELAYS.items()
+    ):
+        for pairs, effect in EFFECTS.items():
+            drawn, told, left_out = np.random.default_rng(11), np.zeros((2, 3)), 0
+            truth = np.zeros(20)
+            truth[3] = effect * sd
+            for _ in range(families):
+                a, b = (_made(drawn, pairs, noise, delay * sd, over) for _ in range(2))
+                for robust in (0, 1):
+                    none, found = (_ends(each, bool(robust)) for each in (b - a, b - a + truth))
+                    told[robust] += (
+                        not np.all((none[0] <= 0) & (none[1] >= 0)),
+                        np.all((found[0] <= truth) & (truth <= found[1])),
+                        found[0][3] > 0,
+                    )
+                left_out += int(outlying_rows(b - a + truth).sum())
+            cells = " | ".join(f"{100 * each / families:.1f}" for each in told.ravel())
+            print(f"| {noise} | {name} | {pairs} | {cells} | {left_out / families:.2f} |", flush=True)
+    return 0
+
+
+def _made(
+    drawn: np.random.Generator, pairs: int, noise: str, delay_s: float, over: int
+) -> NDArray[np.float64]:
+    size = (pairs, 20)
+    times: NDArray[np.float64] = (
+        drawn.normal(1, 0.1, size) if noise == "normal" else drawn.lognormal(0, 0.3, size)
+    )
+    times = 0.01 * times * drawn.normal(1, 0.02, (pairs, 1))
+    times[drawn.random(pairs) < 1 / 30, 3 if over == 1 else slice(None)] += delay_s / over
+    return times
+
+
+def _ends(table: NDArray[np.float64], robust: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Ends of the simultaneous intervals of all causes."""
+    used = table[~outlying_rows(table)] if robust else table
+    level = each_confidence(0.95, table.shape[1]) if robust else 1 - 0.05 / table.shape[1]
+    reach = t_quantile(level, len(used) - 1) * used.std(axis=0, ddof=1) / len(used) ** 0.5
+    return used.mean(axis=0) - reach, used.mean(axis=0) + reach
 
 
 def explained(name: str, base: str, other: str, pairs: int) -> Why:
@@ -158,11 +318,16 @@ def row(name: str, injected: Injected, found: Why) -> str:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--pairs", type=int, default=12)
+    parser.add_argument("--pairs", type=int)
     parser.add_argument("--same", type=int, default=10)
     parser.add_argument("--only", choices=sorted(CAUSES))
     parser.add_argument("--output", type=Path, default=OUTPUT)
-    return parser.parse_args()
+    for mode in ("--aa", "--cost", "--simulate"):
+        parser.add_argument(mode, type=int, metavar="N")
+    parser.add_argument("--place", type=Path, default=ROOT / "build" / "why", help="of --aa and --cost")
+    given = parser.parse_args()
+    given.pairs = given.pairs or (5 if given.aa else 12)
+    return given
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ html_show_copyright = False
 html_search_scorer = str(DOCS / "site" / "scorer.js")
 html_static_path = ["site/static"]
 html_css_files = ["etude.css"]
+html_show_search_summary = False  # a page from a file may not read others
 html_js_files = ["etude.js"]
 autodoc_typehints = "signature"
 

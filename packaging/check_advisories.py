@@ -1,4 +1,4 @@
-"""Names the packages of Cargo.lock and constraints.txt of which an advisory says that their version is unsafe.
+"""Names the packages of Cargo.lock, constraints.txt and release-tools.txt that an advisory says are unsafe.
 
 python packaging/check_advisories.py DATABASE…
 
@@ -19,6 +19,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[1]
+PINS = ("constraints.txt", "packaging/release-tools.txt")
 _COMPARISON = re.compile(r"(>=|<=|>|<|=|\^|~)?\s*(\d+(?:\.\d+)*)")
 _PINNED = re.compile(r"^([\w.-]+)==([\w.!+-]+)", re.MULTILINE)
 _FRONT = re.compile(r"```toml\n(.*?)```", re.DOTALL)
@@ -33,8 +34,9 @@ def crates() -> list[tuple[str, str]]:
 
 
 def wheels() -> list[tuple[str, str]]:
-    """Name and version of each package of constraints.txt."""
-    return _PINNED.findall((ROOT / "constraints.txt").read_text(encoding="utf-8"))
+    """Name and version of each package that is installed to build, run, develop or release."""
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in PINS]
+    return sorted({found for text in texts for found in _PINNED.findall(text)})
 
 
 def meets(version: str, requirement: str) -> bool:

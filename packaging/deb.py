@@ -4,7 +4,8 @@
 python3: Debian does not have all of them, and others would be too old. Programs, manual pages and completions are where
 Debian has them. Nothing is run when it is installed or removed, so that nothing can be left.
 
-The tests of those packages are left out.
+The tests of those packages are left out. The maintainer is DEBFULLNAME <DEBEMAIL>, as of Debian's own tools; without
+these, the committer of the last commit.
 
 usage: deb.py WHEEL RELEASE [--output DIRECTORY] [--compression none|zstd|xz]     (RELEASE: bookworm, trixie, noble)
 """
@@ -15,20 +16,18 @@ import argparse
 import gzip
 import hashlib
 import os
+import re
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
+from bare_root import RELEASES, BareRoot, CannotMake, bare_root, scratch
 from check_wheel import PROGRAMS, glibc_needed
+from wheelhouse import CannotDownload, wheelhouse
 
 PROJECT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(PROJECT / "tests"))
-
-from wheelhouse import CannotDownload, wheelhouse  # noqa: E402
-
-from support.bare_root import RELEASES, BareRoot, CannotMake, bare_root, scratch  # noqa: E402
-
 PLACE = "/usr/lib/etude"
 NAMES = {"bookworm": "deb12", "trixie": "deb13", "noble": "ubuntu24.04"}
 VERBS = ("etude", "getstats", "graphit", *PROGRAMS)
@@ -41,7 +40,7 @@ CONTROL = """\
 Package: etude
 Version: {version}
 Architecture: amd64
-Maintainer: The maintainers of Étude <etude@localhost>
+Maintainer: {maintainer}
 Installed-Size: {size_kib}
 Depends: python3 (>= {python}), python3 (<< {next_python}), libc6 (>= 2.{glibc}), libgcc-s1, libstdc++6, zlib1g
 Section: utils
@@ -68,6 +67,10 @@ License: MIT
 """
 
 
+class NoMaintainer(Exception):
+    """One line, what is missing and how it is given."""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -80,7 +83,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # what is in memory is removed
     try:
         made = build(options.wheel, options.release, options.output, options.compression)
-    except (CannotMake, CannotDownload) as reason:
+    except (CannotMake, CannotDownload, NoMaintainer) as reason:
         print(f"deb: {reason}", file=sys.stderr)
         return 5
     print(f"{made}: {made.stat().st_size / 1024:.0f} KiB")
@@ -93,7 +96,9 @@ def build(wheel: Path, release: str, output: Path, compression: str = "zstd") ->
     Raises:
         CannotMake: there is no root of the release.
         CannotDownload: a wheel of what is required is missing.
+        NoMaintainer: nobody is named.
     """
+    responsible = maintainer(os.environ)
     output.mkdir(parents=True, exist_ok=True)
     with scratch() as work:
         with bare_root(release, work) as root:
@@ -113,7 +118,7 @@ def build(wheel: Path, release: str, output: Path, compression: str = "zstd") ->
         glibc = max(glibc_needed((tree / PLACE[1:] / "bin" / name).read_bytes()) for name in PROGRAMS)
         version = f"{wheel.name.split('-')[1]}-1~{NAMES[release]}"
         fill(tree)
-        control(tree, version, release, python, glibc)
+        control(tree, version, responsible, release, python, glibc)
         settle(tree)
         made = output / f"etude_{version}_amd64.deb"
         command = ["dpkg-deb", "--root-owner-group", f"-Z{compression}", "--build", str(tree), str(made)]
@@ -158,12 +163,13 @@ def fill(tree: Path) -> None:
     )
 
 
-def control(tree: Path, version: str, release: str, python: str, glibc: int) -> None:
+def control(tree: Path, version: str, responsible: str, release: str, python: str, glibc: int) -> None:
     """DEBIAN/control and the digests of all files."""
     files = sorted(path for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
     major, minor = python.split(".")
     text = CONTROL.format(
         version=version,
+        maintainer=responsible,
         size_kib=sum(path.stat().st_size for path in files) // 1024,
         python=python,
         next_python=f"{major}.{int(minor) + 1}",
@@ -184,15 +190,28 @@ def settle(tree: Path) -> None:
         os.utime(path, (epoch(), epoch()), follow_symlinks=False)
 
 
+def maintainer(environment: Mapping[str, str]) -> str:
+    """NAME <EMAIL> of who answers for the package.
+
+    Raises:
+        NoMaintainer: neither the environment nor git has both.
+    """
+    name, email = environment.get("DEBFULLNAME", ""), environment.get("DEBEMAIL", "")
+    named = f"{name} <{email}>" if name or email else last_commit("%cn <%ce>")
+    if not re.fullmatch(r"[^\s<>][^\n<>]* <[^\s<>@]+@[^\s<>@]+>", named):
+        raise NoMaintainer(f"{named!r} is no maintainer: set DEBFULLNAME and DEBEMAIL, a name and an address")
+    return named
+
+
 def epoch() -> int:
     """The time of the last commit, unless the environment names one."""
-    named = os.environ.get("SOURCE_DATE_EPOCH")
-    if named:
-        return int(named)
-    shown = subprocess.run(
-        ["git", "-C", PROJECT, "log", "-1", "--format=%ct"], capture_output=True, text=True
-    )
-    return int(shown.stdout or 0)
+    return int(os.environ.get("SOURCE_DATE_EPOCH") or last_commit("%ct") or 0)
+
+
+def last_commit(form: str) -> str:
+    """What git says of it, in this form of `git log`; empty outside of a clone."""
+    command = ["git", "-C", str(PROJECT), "log", "-1", f"--format={form}"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def write(path: Path, content: bytes) -> None:

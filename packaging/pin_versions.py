@@ -1,5 +1,5 @@
-"""Writes constraints.txt: the exact version of every package that a set-up installs (`make constraints`), and the
-SHA-256 of each archive of it that may be installed on Linux.
+"""Writes constraints.txt, of all that a set-up installs, and packaging/release-tools.txt, of what a release is checked
+with (`make constraints`): the exact version of every package, and the SHA-256 of each archive of it for Linux.
 
 pip itself resolves the requirements, in a fresh environment and without installing them; what it would
 have installed is what gets pinned.
@@ -17,10 +17,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pip._internal.models.index import PyPI
-from requirements import requirements
+
+from requirements import release_tools, requirements
 
 HEADER = """\
-# Exact versions of all that `make setup` installs, and the SHA-256 of each archive that it may be installed from.
+# Exact versions of all that `make {command}` installs, and the SHA-256 of each archive that it may be installed from.
 # Made by `make constraints`; not edited by hand.
 """
 INDEX = os.environ.get("PIP_INDEX_URL", PyPI.simple_url).rstrip("/")
@@ -70,7 +71,7 @@ def lock(pins: dict[str, str]) -> Iterator[str]:
         yield "\n"
 
 
-def check_python(pins: dict[str, str], pyproject: Path) -> None:
+def check_python(pyproject: Path) -> None:
     """The oldest Python must make the pins: a newer one would pick versions that it cannot install."""
     oldest = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]["requires-python"].removeprefix(
         ">="
@@ -78,12 +79,27 @@ def check_python(pins: dict[str, str], pyproject: Path) -> None:
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
     if running != oldest:
         sys.exit(f"make constraints: run it with the oldest supported Python: PYTHON=python{oldest}")
+
+
+def pinned(wanted: list[str], command: str) -> str:
+    """The text of a file of pins."""
+    pins = resolve(wanted)
     if not pins:
         sys.exit("make constraints: pip resolved nothing")
+    return HEADER.format(command=command) + "".join(lock(pins))
+
+
+def main() -> None:
+    """Both files, or none."""
+    pyproject = Path("pyproject.toml")
+    check_python(pyproject)
+    texts = {
+        "constraints.txt": pinned(requirements(pyproject), "setup"),
+        "packaging/release-tools.txt": pinned(release_tools(pyproject), "release"),
+    }
+    for name, text in texts.items():
+        Path(name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    pyproject = Path("pyproject.toml")
-    pins = resolve(requirements(pyproject))
-    check_python(pins, pyproject)
-    Path(sys.argv[1]).write_text(HEADER + "".join(lock(pins)), encoding="utf-8")
+    main()

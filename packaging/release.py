@@ -80,17 +80,7 @@ def archives(output: Path) -> None:
 def check_archives(output: Path) -> None:
     """By check_wheel, auditwheel and twine; dpkg-deb reads each package."""
     tools = PROJECT / "build/release-tools"
-    if not (tools / "bin/twine").exists():
-        venv.create(tools, with_pip=True, clear=True)
-        pip = (
-            tools / "bin/pip",
-            "install",
-            "--quiet",
-            "--no-deps",
-            "--require-hashes",
-            "--only-binary=:all:",
-        )
-        run(*pip, "-r", PROJECT / "packaging/release-tools.txt")
+    install_tools(tools, PROJECT / "packaging/release-tools.txt")
     run(sys.executable, PROJECT / "packaging/check_wheel.py", wheel(output))
     shown = run(tools / "bin/auditwheel", "show", wheel(output))
     tag = wheel(output).stem.rpartition("-")[2]
@@ -99,6 +89,23 @@ def check_archives(output: Path) -> None:
     run(tools / "bin/twine", "check", "--strict", wheel(output), *output.glob("*.tar.gz"))
     for package in sorted(output.glob("*.deb")):
         run("dpkg-deb", "--field", package, "Package", "Version", "Depends")
+
+
+def install_tools(place: Path, pins: Path) -> None:
+    """A virtual environment of what is pinned, made anew where the pins are others.
+
+    Raises:
+        Refused: a package cannot be had, or misses what it requires.
+    """
+    installed = place / pins.name
+    if installed.exists() and installed.read_bytes() == pins.read_bytes():
+        return
+    venv.create(place, clear=True)
+    pip = (sys.executable, "-m", "pip", "--python", place, "--disable-pip-version-check")
+    exact = ("--no-deps", "--require-hashes", "--only-binary=:all:")
+    run(*pip, "install", "--quiet", *exact, "-r", pins, PYTHONPATH="")
+    run(*pip, "check", PYTHONPATH="")
+    shutil.copyfile(pins, installed)
 
 
 def sign(output: Path, key: str) -> None:

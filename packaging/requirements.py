@@ -18,5 +18,11 @@ def requirements(pyproject: Path) -> list[str]:
     ]
 
 
+def release_tools(pyproject: Path) -> list[str]:
+    """What `make release` checks archives with, in an environment of its own."""
+    groups: dict[str, list[str]] = tomllib.loads(pyproject.read_text(encoding="utf-8"))["dependency-groups"]
+    return groups["release"]
+
+
 if __name__ == "__main__":
     print(*requirements(Path(sys.argv[1])), sep="\n")

@@ -2,6 +2,8 @@
 
 Versions and SHA-256 are those of constraints.txt; what is there already is not downloaded again.
 
+Ends with 5 where they cannot be downloaded.
+
 usage: wheelhouse.py PYTHON     (3.11, 3.12, 3.13)
 """
 
@@ -64,4 +66,5 @@ if __name__ == "__main__":
     try:
         print(wheelhouse(sys.argv[1]))
     except CannotDownload as reason:
-        sys.exit(f"wheelhouse: {reason}")
+        print(f"wheelhouse: {reason}", file=sys.stderr)
+        sys.exit(5)

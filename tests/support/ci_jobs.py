@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from support.bare_root import BareRoot
+from bare_root import BareRoot
 
 REPOSITORY = "someone/project"
 COMMANDS = "/tmp/steps"

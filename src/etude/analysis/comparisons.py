@@ -280,6 +280,15 @@ def _noise(
     return floor if floor is None or not is_steady(itself) else max(floor, itself.off_one)
 
 
+def noise_of(subject: Subject, base: Series, metric: str, pairs: int, confidence: float) -> float | None:
+    """A/A noise of `pairs` pairs with this baseline, relative; None below five A/A pairs, or for values not above 0."""
+    again, factor = _against_itself(subject, base, metric), subject.asked.ratio_factors.get(base.test, 1.0)
+    if pairs < 1 or again[1].size < FEWEST_AGAIN or min(map(np.min, again)) <= 0:
+        return None
+    kind = _kind(base, metric)
+    return _noise(again, pairs, factor, _of_itself(again, kind), kind, confidence)
+
+
 def _kind(series: Series, metric: str) -> Kind:
     return cast(Kind, column_of(series, metric).kind)
 

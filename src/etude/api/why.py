@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from etude.why.contributions import (
     difference,
     split,
 )
+from etude.why.explained import place_for
 from etude.why.instructions import PLACE as INSTRUCTIONS
 from etude.why.instructions import (
     STATE,
@@ -95,10 +96,7 @@ class Why(Result):
         """One row per listed cause: `process`, `kind`, `name`, `caller`, `seconds`, `low`, `high`, `share`."""
         rows = [
             {
-                "process": c.cause.process,
-                "kind": c.cause.kind,
-                "name": c.cause.name,
-                "caller": c.cause.caller,
+                **asdict(c.cause),
                 "seconds": c.mean_s,
                 "low": c.low_s,
                 "high": c.high_s,
@@ -144,8 +142,9 @@ def why(
     if pairs is not None and pairs < FEW:
         raise UsageError(f"pairs {pairs}: expected {FEW} or more")
     names = (tests[0], tests[1]) if tests else None
-    into = place / PLACE if output is None else Path(os.fspath(output))
+    into, line = place_for(place, place / PLACE if output is None else Path(os.fspath(output)))
     found = instrument_pairs(place, names, into, pairs=pairs, budget_s=budget_s, observe=observe)
+    found = replace(found, lacking=(*found.lacking, *([line] if line else [])))
     made = split(*found.runs) if all(len(side) >= FEW for side in found.runs) else None
     counted = count_instructions(into, observe) if instructions else None
     if counted is None and (into / INSTRUCTIONS / STATE).exists():
@@ -161,10 +160,12 @@ class WhyOutliers(Result):
     found: Outliers
     directory: Path
     """Directory of the trials."""
+    earlier: str = ""
+    """A line about trials that belong to earlier results; empty without any."""
 
     def section(self) -> Section:
         """The slow trials, what differs in them, and how it was compared."""
-        return outliers_section(self.measured, self.found)
+        return outliers_section(self.measured, self.found, self.earlier)
 
     def document(self) -> dict[str, Any]:
         """The same for programs, as `etude why --outliers --json` prints it."""
@@ -202,8 +203,8 @@ def why_outliers(
     if trials is not None and trials < FEWEST_TRIALS:
         raise UsageError(f"trials {trials}: expected {FEWEST_TRIALS} or more")
     place = Path(os.fspath(directory))
-    into = place / outlier_trials.NAME if output is None else Path(os.fspath(output))
+    into, line = place_for(place, place / outlier_trials.NAME if output is None else Path(os.fspath(output)))
     measured = outlier_trials.outlier_trials(
         place, test, into, trials=trials, budget_s=budget_s, observe=observe
     )
-    return WhyOutliers(measured, measured.outliers(), into)
+    return WhyOutliers(measured, measured.outliers(), into, line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -151,6 +151,21 @@ def extend(
         document["tests"] += _entries(tests, [entry["directory"] for entry in document["tests"]])
         with original_directory(path, document) as there:
             return _run_session(plan, there, document, observe, make_engine)
+
+
+def drop_tests(directory: str | os.PathLike[str], names: Collection[str]) -> None:
+    """Take tests out of the plan of an interrupted experiment; what they have measured stays.
+
+    Raises:
+        InputError: it cannot be read; UsageError: no test is left.
+    """
+    path = Path(directory)
+    with sole_writer(path):
+        document = read_trusted_experiment(path)
+        plan = plan_to_resume(document, str(path / "experiment.json"))
+        plan = replace(plan, tests=tuple(test for test in plan.tests if test.name not in names))
+        replace_plan(document, to_document(plan), digest(plan))
+        write_experiment(path, document)
 
 
 def _new_document(

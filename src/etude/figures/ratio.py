@@ -3,15 +3,17 @@ apart."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
+from etude.analysis.comparisons import noise_of
 from etude.errors import InputError, UsageError
 from etude.figures.axes import AxisPosition, mark_lines, place, threshold_lines, x_axis, y_axis
-from etude.figures.data import Axis, Curve, Figure, Layer, Line, Mark, Panel, Point, label
+from etude.figures.data import GREY, Axis, Curve, Figure, Layer, Line, Mark, Panel, Point, Shape, label
 from etude.figures.lines import curve_points, curves
 from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import Sample, bars_note, shown_metric, single_metric
@@ -30,6 +32,7 @@ MEDIANS = ("quartiles", "min-max")
 LEVELS = (1.01, 1.05)
 BELOW = (0.95, 0.99)
 """Ratios of small differences: 5 % and 1 %."""
+NOISE = "A/A noise"
 
 
 P_LEVEL = 0.05
@@ -48,7 +51,12 @@ def ratio(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
         if name != top.reference
     ]
     notes = list(top.notes)
-    layers: list[Layer] = []
+    noise = top.noise(wish.confidence)
+    layers: list[Layer] = _noise_band(noise)
+    if noise:
+        notes.append(
+            f"{NOISE}: {100 * wish.confidence:g} % of means of the reference against itself stay within"
+        )
     known = 0
     below = any(p.y < BELOW[-1] for _, points in ratios for p in points)
     levels = [*(BELOW if below else ()), *LEVELS]
@@ -68,6 +76,15 @@ def ratio(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
         notes.append(f"ratios: {100 * wish.confidence:g} % intervals (bootstrap)")
     low = Panel(Axis(label(f"ratio to {top.reference}", 32)), tuple(layers), 0.8)
     return Figure(top.axis, (top.panel, low), label(wish.title, 120), wish.key, tuple(notes), "ratio")
+
+
+def _noise_band(noise: Sequence[Point]) -> list[Layer]:
+    """The range around 1 in which ratios of identical commands stay, as an area; at a single x as a bar."""
+    if len(noise) < 2:
+        return [Curve(NOISE, tuple(noise), GREY, "dots")] if noise else []
+    upper = [(point.x, 1.0 if point.high is None else point.high) for point in noise]
+    lower = [(point.x, 1.0 if point.low is None else point.low) for point in reversed(noise)]
+    return [Shape(NOISE, (*upper, *lower), GREY)]
 
 
 def _with_intervals(
@@ -169,6 +186,21 @@ class Upper:
         base = {p.x: p.sample.values(self.metric) for p in self.placed[self.reference]}
         found = [(p.x, base[p.x], p.sample.values(self.metric)) for p in self.placed[name] if p.x in base]
         return [pair for pair in found if pair[1].size and pair[2].size]
+
+    def noise(self, confidence: float) -> list[Point]:
+        """1 with the A/A noise of the reference's means at each x at which it also ran against itself, for the fewest
+        trials of any series there."""
+        found = []
+        for p in self.placed[self.reference]:
+            sample = p.sample
+            if sample.subject is None or sample.series is None or sample.series.column(self.metric) is None:
+                continue
+            here = [each.sample for placed in self.placed.values() for each in placed if each.x == p.x]
+            pairs = min(each.values(self.metric).size for each in here)
+            off = noise_of(sample.subject, sample.series, self.metric, pairs, confidence)
+            if off is not None and math.isfinite(off):
+                found.append(Point(p.x / self.x_unit.divisor, 1.0, 1.0 / (1.0 + off), 1.0 + off))
+        return sorted(found, key=lambda point: point.x)
 
     def shown_x(self, x: float) -> str:
         """A place on the x axis in words."""

@@ -116,10 +116,10 @@ def sent_too_little(due: float, sent: float) -> bool:
 def effort_line(generator: Generator, effort: Effort) -> str:
     """The trial in one line: requests requested, sent, completed and failed, and the resources used."""
     ran = max(effort.ran_s, 1e-9)
-    parts = [] if effort.asked is None else [f"asked {effort.asked:.4g}/s"]
+    parts = [] if effort.asked is None else [f"asked {_rate(effort.asked)}/s"]
     if effort.sent is not None:
-        parts.append(f"sent {effort.sent / ran:.4g}/s")
-    parts += [f"completed {effort.completed / ran:.4g}/s", f"failed {effort.failed}"]
+        parts.append(f"sent {_rate(effort.sent / ran)}/s")
+    parts += [f"completed {_rate(effort.completed / ran)}/s", f"failed {effort.failed}"]
     if effort.refused:
         parts.append(f"refused by the generator {effort.refused}")
     if effort.cores is not None:
@@ -128,6 +128,11 @@ def effort_line(generator: Generator, effort: Effort) -> str:
         most = "" if generator.outstanding is None else f" of {generator.outstanding:g}"
         parts.append(f"outstanding {digits(effort.outstanding, 2)}{most}")
     return ", ".join(parts)
+
+
+def _rate(per_s: float) -> str:
+    """`18.6`, `13,750`: four digits, and all of the whole part."""
+    return f"{per_s:,.0f}" if per_s >= 1000 else f"{per_s:.4g}"
 
 
 ENDED = 1.1

@@ -12,7 +12,7 @@ from scipy import special
 
 from etude.peak.bottleneck import headroom
 from etude.peak.task import Goal, Task, Trial, slo_ratio_of
-from etude.peak.window import joined_windows
+from etude.peak.window import joined_windows, percentile_of_all_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,8 @@ class LoadFigures:
     mean_s: float | None
     """Mean of the trials' mean responses, each weighted equally."""
     quantiles_s: dict[str, float | None]
-    """Quantiles by the names of `QUANTILES`; None also if too few requests were answered (it would be the maximum)."""
+    """Quantiles of the completed and stuck requests by the names of `QUANTILES`; None also if they are too few (it
+    would be the maximum)."""
     lateness_p99_s: float | None
     """Maximum over the trials."""
     headroom: float | None
@@ -163,6 +164,7 @@ def load_figures(trials: Sequence[Trial]) -> LoadFigures:
     each = [joined_windows(trial.windows) for trial in trials if trial.windows]
     means = [one.mean_so_far_s for one in each if one.mean_so_far_s is not None]
     busy = [trial.generator_busy for trial in trials if trial.generator_busy is not None]
+    ended = whole.completed + sum(one.stuck for one in each)
     late = [trial.lateness_p99_s for trial in trials if trial.lateness_p99_s is not None]
     return LoadFigures(
         trials[0].load,
@@ -171,7 +173,7 @@ def load_figures(trials: Sequence[Trial]) -> LoadFigures:
         whole.failed_share,
         sum(means) / len(means) if means else None,
         {
-            name: whole.answered.percentile_s(percent) if whole.completed * (100 - percent) >= 99.9 else None
+            name: percentile_of_all_s(each, percent) if ended * (100 - percent) >= 99.9 else None
             for name, percent in QUANTILES.items()
         },
         max(late, default=None),

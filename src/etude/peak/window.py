@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -60,21 +60,23 @@ class Whole:
         """Failed requests as a share of the ended ones."""
         return self.failed / max(self.completed + self.failed, 1)
 
-    @property
-    def answered(self) -> Whole:
-        """The same without stuck requests."""
-        return replace(self, stuck=0, stuck_s=0.0)
-
     def percentile_s(self, percent: float) -> float | None:
         """Nearest-rank percentile of completed and stuck requests, s; None if no window has a histogram."""
-        counted = [window.latency for window in self.windows if window.latency is not None]
-        if not counted:
-            return None
-        values = np.concatenate([*(each.values for each in counted), [self.stuck_s * 1e9]])
-        order = np.argsort(values, kind="stable")
-        counts = np.concatenate([*(each.counts for each in counted), [self.stuck]])[order].cumsum()
-        place = int(np.searchsorted(counts, np.ceil(counts[-1] * percent / 100)))
-        return float(values[order][min(place, len(counts) - 1)]) * 1e-9
+        return percentile_of_all_s([self], percent)
+
+
+def percentile_of_all_s(trials: Sequence[Whole], percent: float) -> float | None:
+    """Nearest-rank percentile of the completed and stuck requests of several trials, s; None if none has a
+    histogram."""
+    counted = [window.latency for each in trials for window in each.windows if window.latency is not None]
+    if not counted:
+        return None
+    values = np.concatenate([*(each.values for each in counted), [each.stuck_s * 1e9 for each in trials]])
+    order = np.argsort(values, kind="stable")
+    numbers = np.concatenate([*(each.counts for each in counted), [each.stuck for each in trials]])
+    counts = numbers[order].cumsum()
+    place = int(np.searchsorted(counts, np.ceil(counts[-1] * percent / 100)))
+    return float(values[order][min(place, len(counts) - 1)]) * 1e-9
 
 
 def joined_windows(windows: Sequence[Window]) -> Whole:

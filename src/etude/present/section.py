@@ -18,6 +18,8 @@ Room = Literal["any", "screen", "page"]
 
 MET, NOT_MET, OPEN, TO_BE_JUDGED = "met", "not met", "undecided", "to be judged"
 """Outcomes of an expectation; the last is for one in plain words, which a reader judges."""
+NO_VALUE = ("", "–")
+"""Texts of a cell without a value."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +100,15 @@ def page_table(
     texts: Sequence[str] = (),
 ) -> Table:
     """A table of a page, by rows; `words`: how many columns from the left hold words; `texts`: headings of others that
-    do."""
+    do. Columns after the first in which no cell has a value are left out."""
     by_column = list(zip(*rows, strict=True)) or [()] * len(headings)
-    columns = tuple(
-        Column(head, cells, words=head in texts) for head, cells in zip(headings, by_column, strict=True)
-    )
-    return Table(columns, key, caption, words, room="page")
+    kept = [place for place, cells in enumerate(by_column) if not place or not cells or _has_value(cells)]
+    columns = tuple(Column(headings[n], by_column[n], words=headings[n] in texts) for n in kept)
+    return Table(columns, key, caption, sum(n < words for n in kept), room="page")
+
+
+def _has_value(cells: Iterable[Cell]) -> bool:
+    return any(cell_text(cell) not in NO_VALUE for cell in cells)
 
 
 @dataclass(frozen=True)

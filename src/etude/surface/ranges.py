@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -201,17 +201,16 @@ def limits(filled: Filled, better: str = "higher", little: float = LITTLE) -> tu
     """Limits of all known configurations, in the order of the space.
 
     Only factors with ordered levels can limit: the one with the largest elasticity of those whose next level improves
-    the response by `little` or more. A step of an ordered factor counts as a doubling.
+    the response by `little` or more. A step of an ordered factor counts as a doubling. Configurations of which none is
+    known to limit, and a step is unknown, are left out.
     """
     sign = 1.0 if better == "higher" else -1.0
-    return tuple(
-        _limit(filled, configuration, sign, little)
-        for configuration in filled.space
-        if filled.known[configuration]
-    )
+    known = (configuration for configuration in filled.space if filled.known[configuration])
+    found = (_limit(filled, configuration, sign, little) for configuration in known)
+    return tuple(limit for limit in found if limit is not None)
 
 
-def _limit(filled: Filled, configuration: Configuration, sign: float, little: float) -> Limit:
+def _limit(filled: Filled, configuration: Configuration, sign: float, little: float) -> Limit | None:
     name = filled.space.name(configuration)
     found = [
         limit
@@ -219,20 +218,29 @@ def _limit(filled: Filled, configuration: Configuration, sign: float, little: fl
         if (limit := _step(filled, configuration, at, sign)) is not None and limit.gain > little
     ]
     if not found:
+        if any(ends and not all(filled.known[end] for end in ends) for ends in _steps(filled, configuration)):
+            return None
         return Limit(configuration, name, None, 0.0, 0.0, sure=False, beyond=False)
     return max(found, key=lambda each: each.elasticity)
+
+
+def _steps(filled: Filled, configuration: Configuration) -> Iterator[tuple[Configuration, ...]]:
+    """Both ends of the step of each factor to its next level, from its highest level of the last step; none of a factor
+    without ordered levels, or with one level."""
+    for at, factor in enumerate(filled.space.factors):
+        below = min(configuration[at], len(factor.levels) - 2)
+        levels = () if factor.scale == "categorical" or below < 0 else (below, below + 1)
+        yield tuple(with_level(configuration, at, level) for level in levels)
 
 
 def _step(filled: Filled, configuration: Configuration, at: int, sign: float) -> Limit | None:
     """Effect of the next level of one factor; at its highest level, that of the last step."""
     factor = filled.space.factors[at]
-    beyond = configuration[at] == len(factor.levels) - 1
-    below = configuration[at] - 1 if beyond else configuration[at]
-    if factor.scale == "categorical" or below < 0:
+    ends = list(_steps(filled, configuration))[at]
+    if not ends or not all(filled.known[end] for end in ends):
         return None
-    low, high = (with_level(configuration, at, level) for level in (below, below + 1))
-    if not (filled.known[low] and filled.known[high]):
-        return None
+    low, high = ends
+    below, beyond = low[at], configuration[at] == len(factor.levels) - 1
     rise, sd = filled.apart(high, low)
     gain = sign * rise
     sure = gain - z_of(filled.confidence) * sd > 0

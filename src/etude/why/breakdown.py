@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from etude.why.contributions import CONFIDENCE, Contribution, CountDifference, difference
+import numpy as np
+
+from etude.stats.outlying import outlying_rows
+from etude.why.contributions import CONFIDENCE, Contribution, CountDifference, contribution, each_confidence
 from etude.why.instruments import CallCount, Calls, Run
 from etude.why.stacks import summed
 
@@ -17,7 +20,7 @@ _Run = TypeVar("_Run")
 
 @dataclass(frozen=True)
 class Part:
-    """The time of one process or file, means of the runs, s."""
+    """The time of one process or file, means of the pairs without outliers, s."""
 
     name: str
     a_s: float
@@ -69,10 +72,12 @@ def _parts(
         return [], 0
     sums = [[summed(times(run)) for run in side] for side in sides]
     names = sorted({name for side in sums for run in side for name in run})
-    confidence = 1.0 - (1.0 - CONFIDENCE) / max(1, len(names))
-    found = []
-    for name in names:
-        a, b = ([run.get(name, 0.0) for run in side] for side in sums)
-        found.append(Part(name, sum(a) / len(a), sum(b) / len(b), difference(a, b, confidence)))
+    a, b = (np.array([[run.get(name, 0.0) for name in names] for run in side]) for side in sums)
+    usual = ~outlying_rows(b - a)
+    level = each_confidence(CONFIDENCE, max(1, len(names)))
+    found = [
+        Part(name, float(x.mean()), float(y.mean()), contribution(None, y - x, level))
+        for name, x, y in zip(names, a[usual].T, b[usual].T, strict=True)
+    ]
     found.sort(key=lambda part: -abs(part.difference.mean_s))
     return found[:MOST], len(found)

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from etude.why.causes import UNKNOWN, Cause, Frame, cause_of
-from etude.why.stacks import summed
 from etude.why.timeline import Off, Sample, Stack, Thread, Timeline
 
 _NS = 1e-9
@@ -36,13 +35,9 @@ class Stretch:
     """Functions in which it was blocked."""
 
 
-def causes_of(timeline: Timeline) -> dict[Cause, float]:
-    """Seconds of each cause on the critical path; their sum is the time of the run."""
-    return summed((cause, s) for (cause, _), s in path_times(timeline).items())
-
-
 def path_times(timeline: Timeline) -> dict[tuple[Cause, Stack], float]:
-    """Seconds of each cause and stack on the critical path; what has no stack has the name of its cause in its place.
+    """Seconds of each cause and stack on the critical path, whose sum is the time of the run; what has no stack has the
+    name of its cause in its place.
 
     Time on a CPU is shared out among the samples of the same process on the path, so that stretches too short for a
     sample have their part.

@@ -5,22 +5,25 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from etude.analysis.load_subject import read_ours
 from etude.codec import decoded
-from etude.errors import InputError, UsageError
+from etude.errors import CommandFailed, InputError, MachineRefuses, UsageError
 from etude.experiment import run as experiments
 from etude.experiment.plan import BLOCKS, Plan, RuleSpec
+from etude.experiment.progress import Trial, trials_of
 from etude.experiment.test import Test
 from etude.osutil.files import replace_file
-from etude.results.reader import load_results
+from etude.results.model import Measurement
+from etude.results.reader import load_results, read_experiment
 from etude.why.causes import Cause
 from etude.why.contributions import FEW
 from etude.why.explainable import explainable
+from etude.why.explained import note_explained
 from etude.why.instrumented_run import (
     RAW,
     alone_in,
@@ -34,6 +37,7 @@ from etude.why.instrumented_run import (
     unfinished_plan,
 )
 from etude.why.instruments import (
+    INSTEAD,
     INSTRUMENTS,
     CallCount,
     Calls,
@@ -56,6 +60,7 @@ BUDGET_S = 60.0
 LARGEST = 1e18
 """Larger numbers in a file are mistakes."""
 MOST_PAIRS = 30
+READERS: Mapping[Instrument, Callable[[Path], Any]] = {"timeline": read_timeline, "calls": read_calls}
 
 
 @dataclass(frozen=True)
@@ -126,18 +131,27 @@ def _first_two(directory: Path) -> list[str]:
 
 def _measured(directory: Path, place: Path, plan: Plan, observe: experiments.Observer) -> Instrumented:
     a, b = (test.name for test in plan.tests[:2])
-    used = [each for each in INSTRUMENTS if any(test.name == f"{a}: {each}" for test in plan.tests)]
+    sides = {
+        f"{name}: {instrument}": raw_place(place, side, number)
+        for number, instrument in enumerate(INSTRUMENTS)
+        for side, name in enumerate((a, b))
+    }
+    note_explained(directory, place)
+    while True:
+        try:
+            run_instrumented(plan, place, sides, command_line(directory, place, (a, b)), observe)
+            break
+        except CommandFailed:
+            if (failed := _failed(place, sides)) is None:
+                raise
+            experiments.drop_tests(place, [f"{name}: {failed}" for name in (a, b)])
+    begun = [test["name"] for test in read_experiment(place)["tests"]]
+    used = [each for each in INSTRUMENTS if f"{a}: {each}" in begun]
     lacking = [
         missing(each, plan.tests[:2]) or f"{each}: was not used when these pairs were begun"
         for each in INSTRUMENTS
         if each not in used
     ]
-    sides = {
-        f"{name}: {instrument}": raw_place(place, side, number)
-        for number, instrument in enumerate(used)
-        for side, name in enumerate((a, b))
-    }
-    run_instrumented(plan, place, sides, command_line(directory, place, (a, b)), observe)
     times = _stored_s(directory)
     found = replace(
         _read(place, (a, b), used, sides, lacking),
@@ -148,6 +162,19 @@ def _measured(directory: Path, place: Path, plan: Plan, observe: experiments.Obs
     replace_file(place / STATE, json.dumps(_document(found), ensure_ascii=False, indent=1).encode())
     shutil.rmtree(place / RAW, ignore_errors=True)
     return found
+
+
+def _failed(place: Path, sides: Iterable[str]) -> str | None:
+    """The instrument under which a test has just failed; None if none has."""
+    planned = {test["name"] for test in read_experiment(place)["plan"]["tests"]}
+    rows = load_results(place).measurements
+    failed = (name for name in sides if name in planned and _last_failed(rows.get(name, ())))
+    return next((name.rpartition(": ")[2] for name in failed), None)
+
+
+def _last_failed(rows: Iterable[Measurement]) -> Trial | None:
+    last = trials_of(rows)[-1:]
+    return last[0] if last and last[0].first.why == "failed" else None
 
 
 def _new_plan(directory: Path, names: Sequence[str], place: Path, pairs: int | None, budget_s: float) -> Plan:
@@ -172,9 +199,9 @@ def _stored_s(directory: Path) -> dict[str, float]:
 
 def _plan(stored: Plan, tests: Sequence[Test], used: Sequence[Instrument], place: Path, pairs: int) -> Plan:
     made = list(tests)
-    for number, instrument in enumerate(used):
+    for instrument in used:
         for side, test in enumerate(tests):
-            made.append(under(instrument, test, raw_place(place, side, number)))
+            made.append(under(instrument, test, raw_place(place, side, INSTRUMENTS.index(instrument))))
     return replace(
         stored,
         name=NAME,
@@ -195,20 +222,41 @@ def _read(
     sides: Mapping[str, Path],
     lacking: list[str],
 ) -> Instrumented:
-    trials = {name: kept_trials(rows) for name, rows in load_results(place).measurements.items()}
+    rows = load_results(place).measurements
+    trials = {name: kept_trials(each) for name, each in rows.items()}
     plain = paired([trials[name] for name in names])
     found: dict[str, tuple[tuple[Any, ...], ...]] = {"timeline": ((), ()), "calls": ((), ())}
     for instrument in used:
-        reader = read_timeline if instrument == "timeline" else read_calls
-        pairs = paired([claimed(trials[test], sides[test]) for test in (f"{n}: {instrument}" for n in names)])
-        found[instrument] = tuple(tuple(map(reader, side)) for side in pairs)
-        if instrument == "calls" and "timeline" not in used:
-            found["timeline"] = tuple(tuple(map(read_first_thread, side)) for side in pairs)
-        if gone := len(plain[0]) - len(pairs[0]):
-            lacking.append(f"{instrument}: {gone} of {len(plain[0])} pairs left no file: left out")
+        tests = [f"{name}: {instrument}" for name in names]
+        files = [claimed(trials[test], sides[test]) for test in tests]
+        found[instrument], wrong = _readings(READERS[instrument], files)
+        for test in tests:
+            if last := _last_failed(rows[test]):
+                wrong = f"was dropped, as {test} failed: {last.first.ending_here()}"
+        pairs, enough = len(found[instrument][0]), len(found["timeline"][0]) >= FEW
+        if gone := len(plain[0]) - pairs:
+            told = f"{instrument}: {gone} of {len(plain[0])} pairs left out: {wrong or 'they left no file'}"
+            lacking.append(told if enough or instrument == "calls" else f"{told}; {INSTEAD}")
+        if instrument == "calls" and not enough:
+            found["timeline"], _ = _readings(read_first_thread, files)
     found["timeline"] = with_common_names((found["timeline"][0], found["timeline"][1]))
     a, b = (tuple(float(trial.value("elapsed") or 0.0) for trial in side) for side in plain)
     return Instrumented(*names, (a, b), found["timeline"], found["calls"], tuple(lacking))  # type: ignore[arg-type]
+
+
+def _readings(
+    reader: Callable[[Path], Any], files: Sequence[Mapping[int, Path]]
+) -> tuple[tuple[tuple[Any, ...], ...], str]:
+    """Contents of the files of both tests, of the blocks of which both can be read; and why one of them cannot be."""
+    wrong = ""
+    found: list[dict[int, Any]] = [{}, {}]
+    for side, each in zip(found, files, strict=True):
+        for block, file in each.items():
+            try:
+                side[block] = reader(file)
+            except (InputError, MachineRefuses) as error:
+                wrong = str(error)
+    return tuple(map(tuple, paired(found))), wrong
 
 
 def _document(found: Instrumented) -> dict[str, Any]:

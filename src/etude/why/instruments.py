@@ -33,7 +33,7 @@ INSTRUMENTS: tuple[Instrument, ...] = ("timeline", "calls")
 RATE_HZ = 1999
 """Samples a second of a thread on a CPU; a prime number, so that they are not in step with a timer."""
 PATIENCE_S = 300.0
-_INSTEAD = "causes are the recorded calls of the first thread; its functions and what other threads did are not known"
+INSTEAD = "causes are the recorded calls of the first thread; its functions and what other threads did are not known"
 _PERF = ("perf", "record", "-q", "--switch-events", "--no-bpf-event", "--no-buildid", "--no-buildid-cache")
 """Without what perf does at its end about all programs of the machine: it takes longer than a short run."""
 _EVENTS = (
@@ -87,15 +87,18 @@ def missing(instrument: Instrument, tests: Sequence[Test] = ()) -> str:
     for test in tests:
         program = shutil.which(test.command[0], path=test.environment.get("PATH")) or ""
         if program and os.stat(program).st_mode & (stat.S_ISUID | stat.S_ISGID):
-            return f"{test.name}: {program} is setuid, and perf does not follow it: {_INSTEAD}"
+            return f"{test.name}: {program} is setuid, and perf does not follow it: {INSTEAD}"
     if shutil.which("perf") is None:
-        return f"no program perf (install the Debian package linux-perf): {_INSTEAD}"
-    tried = _run(*_PERF, *_EVENTS, "-o", "/dev/null", "--", "true")
+        return f"no program perf (install the Debian package linux-perf): {INSTEAD}"
+    try:
+        tried = _run(*_PERF, *_EVENTS, "-o", "/dev/null", "--", "true")
+    except MachineRefuses as error:
+        return f"{error}: {INSTEAD}"
     if tried.status == 0:
         return ""
     errors = tried.errors.decode("utf-8", "replace").splitlines()
     said = next((line.strip() for line in errors if line.strip()), "it failed")
-    return f"perf record is refused here ({said}; try as root): {_INSTEAD}"
+    return f"perf record is refused here ({said}; try as root): {INSTEAD}"
 
 
 def under(instrument: Instrument, test: Test, place: Path) -> Test:

@@ -24,6 +24,7 @@ from etude.osutil.files import replace_file
 from etude.results.reader import load_results
 from etude.results.series import Series, Whole
 from etude.why.explainable import explainable
+from etude.why.explained import note_explained
 from etude.why.instrumented_run import (
     RAW,
     alone_in,
@@ -110,6 +111,7 @@ def outlier_trials(
     with alone_in(place):
         if (place / STATE).exists():
             return read_outlier_trials(place)
+        note_explained(directory, place)
         run_instrumented(plan, place, {name: raw}, command, observe, Monitoring(every_s=EVERY_S))
         found = _read(directory, place, name, raw)
         replace_file(place / STATE, json.dumps({**_KIND, **asdict(found)}, ensure_ascii=False).encode())

@@ -65,10 +65,7 @@ def _profile(
 def perf_script(stacks: Sequence[MeanStack], tests: tuple[str, str], count: int = SAMPLES) -> str:
     """That many samples of each test, shared out among its stacks by their mean time. The process's name is that of
     the test and its own."""
-    lines = [
-        f"# {count} samples of each test, shared out by the time of each stack; etude {__version__}",
-        "",
-    ]
+    lines = [f"# {count} samples of each test, shared out by the time of each stack; etude {__version__}", ""]
     for side, name in enumerate(tests):
         lines += _samples(stacks, side, name, count)
     return "\n".join(lines) + "\n"

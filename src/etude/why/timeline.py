@@ -19,6 +19,8 @@ _FRAME = re.compile(r"^\s+(?P<address>[0-9a-f]+) (?P<symbol>.*?) \((?P<place>.*)
 _FORK = re.compile(r"^PERF_RECORD_FORK\((\d+):(\d+)\):\((\d+):(\d+)\)")
 _EXEC = re.compile(r"^PERF_RECORD_COMM exec: (.*):\d+/\d+$")
 _SUFFIX = re.compile(r"(?:@+GLIBC[\w.]*)?(?:\+0x[0-9a-f]+)?$")
+_MAP = re.compile(r"/tmp/perf-\d+\.map$")
+"""Code that was made at run time, with the names in a file of the process if it wrote one; it has one place in all."""
 _STATE = re.compile(r"prev_state=(\S+)")
 _WOKEN = re.compile(r" pid=(\d+) ")
 _INTERRUPT = re.compile(
@@ -115,7 +117,7 @@ def _events(found: Timeline, lines: Iterable[str]) -> Iterator[_Event]:
         if event is not None and (frame := _FRAME.match(line)):
             if len(event.stack) < MOST_FRAMES:
                 symbol = frame["symbol"].strip() or UNKNOWN
-                event.stack.append(Frame(_SUFFIX.sub("", symbol), frame["place"]))
+                event.stack.append(Frame(_SUFFIX.sub("", symbol), _MAP.sub("perf.map", frame["place"])))
         elif head := _HEAD.match(line):
             if event is not None:
                 yield event

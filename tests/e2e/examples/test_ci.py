@@ -16,8 +16,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from bare_root import BareRoot, CannotMake, bare_root
 from etude.store.database import open_store
-from support.bare_root import BareRoot, CannotMake, bare_root
 from support.ci_api import Api, serving
 from support.ci_jobs import Service, run_github, run_gitlab
 from support.made_histories import fill

@@ -1,4 +1,4 @@
-"""The roots in which packages are tried (tests/support/bare_root.py): nothing of them stays, whatever happens."""
+"""The roots in which packages are tried (packaging/bare_root.py): nothing of them stays, whatever happens."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.bare_root import BareRoot, CannotMake, bare_root
+from bare_root import BareRoot, CannotMake, bare_root
 
 pytestmark = [
     pytest.mark.beside,

@@ -109,3 +109,17 @@ def test_a_clone_with_edits_ends_with_1_and_one_line(repository: Path, clone: Pa
     )
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_tools_are_installed_anew_when_they_are_pinned_anew(release: ModuleType, tmp_path: Path) -> None:
+    place, pins = tmp_path / "tools", tmp_path / "pins.txt"
+    pins.write_text("# no package\n")
+    release.install_tools(place, pins)
+    (place / "of the first").touch()
+    release.install_tools(place, pins)
+    assert (place / "of the first").exists()
+    pins.write_text("etude-that-is-nowhere==1 --hash=sha256:" + 64 * "0" + "\n")
+    with pytest.raises(release.Refused):
+        release.install_tools(place, pins)
+    assert (place / "bin/python").exists()
+    assert {(place / "of the first").exists(), (place / pins.name).exists()} == {False}

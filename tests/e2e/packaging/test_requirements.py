@@ -14,19 +14,38 @@ pytestmark = [pytest.mark.quick, pytest.mark.beside]
 Tool = Callable[[str], ModuleType]
 
 
-def required(repository: Path, tool: Tool) -> list[Requirement]:
-    return [Requirement(line) for line in tool("requirements").requirements(repository / "pyproject.toml")]
+FILES = {"requirements": "constraints.txt", "release_tools": "packaging/release-tools.txt"}
+"""What pins the requirements that a function of packaging/requirements.py reads."""
 
 
-def pinned(repository: Path) -> dict[str, str]:
-    lines = (repository / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    return dict(line.removesuffix(" \\").split("==") for line in lines if "==" in line)
+def required(repository: Path, tool: Tool, which: str = "requirements") -> list[Requirement]:
+    wanted = getattr(tool("requirements"), which)(repository / "pyproject.toml")
+    return [Requirement(line) for line in wanted]
 
 
-def test_every_requirement_is_pinned_to_a_version_that_it_allows(repository: Path, tool: Tool) -> None:
-    pins = pinned(repository)
-    for requirement in required(repository, tool):
-        assert requirement.specifier.contains(pins[requirement.name]), requirement
+def pinned(file: Path) -> dict[str, list[str]]:
+    """Version, and digests, of each package."""
+    whole = file.read_text(encoding="utf-8").replace("\\\n", "")
+    lines = [line.split() for line in whole.splitlines() if "==" in line]
+    return {pin.partition("==")[0]: [pin.partition("==")[2], *digests] for pin, *digests in lines}
+
+
+@pytest.mark.parametrize("which", FILES)
+def test_every_requirement_is_pinned_to_a_version_that_it_allows(
+    repository: Path, tool: Tool, which: str
+) -> None:
+    pins = pinned(repository / FILES[which])
+    wanted = required(repository, tool, which)
+    assert wanted
+    for requirement in wanted:
+        assert requirement.specifier.contains(pins[requirement.name][0]), requirement
+
+
+@pytest.mark.parametrize("file", FILES.values())
+def test_every_pin_has_digests(repository: Path, file: str) -> None:
+    for name, (_, *digests) in pinned(repository / file).items():
+        assert digests, name
+        assert all(re.fullmatch("--hash=sha256:[0-9a-f]{64}", digest) for digest in digests), name
 
 
 def test_every_requirement_is_explained(repository: Path, tool: Tool) -> None:

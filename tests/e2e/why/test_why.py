@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -16,10 +17,11 @@ import pytest
 import etude as library
 from etude.errors import UsageError
 from etude.osutil.files import try_lock
+from etude.why import instrumented_pairs
 from etude.why.causes import Cause
 from etude.why.instruments import missing
 from support.places import EXAMPLES
-from support.real import ETUDE, etude, one_line
+from support.real import ETUDE, called, etude, one_line
 
 pytestmark = [
     pytest.mark.needs_root,
@@ -224,3 +226,34 @@ def test_tests_of_a_script_are_explained_with_all_their_execs(place: Path) -> No
 def test_python_names_the_function(place: Path) -> None:
     with pytest.raises(UsageError, match=r"^etude\.why: "):
         library.why(place / "r", ["fast"])
+
+
+@pytest.mark.more
+def test_run_explains_the_first_two_tests_of_a_script(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instrumented_pairs, "MOST_PAIRS", 5)
+    (place / "w.ap").write_text(
+        "TEST a 2\n  EXEC ./copy 8 65536\nDONE\nTEST b 2\n  EXEC ./copy 8 4096\nDONE\n"
+    )
+    told = json.loads(called("run", "-o", "w", "--why", "--json", "w.ap", cwd=place).stdout)["why"]
+    assert told["tests"] == ["a", "b"]
+    assert "read" in [c["call"] for c in told["counts"]]
+    assert (place / "w" / "why" / "why.json").exists()
+    (place / "x.ap").write_text("TEST a 2\n  EXEC true\nDONE\nSYSTEM true\n")
+    etude("run", "-o", "x", "--why", "x.ap", cwd=place, check=2)
+    assert not (place / "x").exists()
+    etude("run", "--list", "--why", "w.ap", cwd=place, check=2)
+
+
+@pytest.mark.more
+@pytest.mark.needs_program("node", package="nodejs")
+def test_functions_of_code_made_at_run_time_have_names_where_it_writes_a_map(place: Path) -> None:
+    (place / "hot.js").write_text(
+        "function hot(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s }\n"
+        "let t = 0; for (let k = 0; k < +process.argv[2]; k++) t += hot(1e6); console.log(t > 0)\n"
+    )
+    tests = ["-n", "few", "node --perf-basic-prof hot.js 4", "-n", "many", "node --perf-basic-prof hot.js 40"]
+    etude("bench", "-o", "j", "--trials", "5", *tests, cwd=place)
+    runs = library.why(place / "j", pairs=5).measured.runs[1]
+    for run in runs:
+        assert sum(s for c, s in run.causes.items() if c.name.startswith("JS:") and "hot" in c.name) > 0.05
+        assert not [c for c in run.causes if re.search(r"perf-\d", c.name)]

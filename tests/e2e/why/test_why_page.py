@@ -104,3 +104,26 @@ def test_stacks_are_exported_and_another_ending_is_refused(tmp_path: Path) -> No
     for option, file in (("--page", "none/o.html"), ("--export", "none/o.perf.txt")):
         unwritable = etude("why", ".", "-q", option, file, cwd=tmp_path, check=5)
         assert len(unwritable.stderr.splitlines()) == 1
+
+
+def test_paper_has_the_whole_drawing(shown: Page) -> None:
+    """On paper, narrower than the window, the library lays nothing out anew."""
+    inside = """
+    (() => {
+      const end = document.querySelector("#flame").getBoundingClientRect().right;
+      const bars = [...document.querySelectorAll("#frames rect")];
+      return bars.every((bar) => bar.getBoundingClientRect().right <= end + 1);
+    })()
+    """
+    view = "document.querySelector('#flame > svg').getAttribute('viewBox')"
+    before = shown.ask(view)
+    assert shown.ask(inside)
+    shown.ask("document.querySelector('#flame').style.width = '700px'")
+    shown.ask("dispatchEvent(new Event('afterprint'))")
+    assert not shown.ask(inside)
+    shown.ask("document.querySelector('#flame').style.width = ''")
+    shown.ask("dispatchEvent(new Event('beforeprint'))")
+    shown.ask("document.querySelector('#flame').style.width = '700px'")
+    assert shown.ask(inside)
+    shown.ask("dispatchEvent(new Event('afterprint'))")
+    assert shown.ask(view) == before

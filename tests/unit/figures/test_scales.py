@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from etude.figures.data import Axis, Curve, Figure, Panel, Point
+from etude.figures.data import GREY, Axis, Curve, Figure, Panel, Point, Shape
 from etude.figures.draw import draw
 from etude.figures.plot import make, usual_kind
 from etude.figures.plot_options import PlotOptions
@@ -76,6 +77,48 @@ def test_ratios_of_medians_have_intervals_that_hold_them(tmp_path: Path) -> None
     (ratio,) = points(make("ratio", read(tmp_path, tests), PlotOptions()), 1)
     assert all(p.low is not None and p.high is not None and p.low < p.y < p.high for p in ratio.points)
     assert all(p.low > 1.7 and p.high < 2.3 for p in ratio.points)
+
+
+@pytest.mark.parametrize(
+    ("again", "places"), [((), ()), (("a 2",), (2.0,)), (("a 1", "a 2", "a 4"), (1.0, 2.0, 4.0))]
+)
+def test_the_noise_of_the_reference_stands_around_one_where_it_is_known(
+    tmp_path: Path, again: tuple[str, ...], places: tuple[float, ...]
+) -> None:
+    tests = {f"{way} {n}": level * n for way, level in (("a", 0.01), ("b", 0.02)) for n in (1, 2, 4)}
+    samples = [
+        replace(each, series=replace(each.series, blocks=each.series.trials))
+        for each in read(tmp_path, tests)
+        if each.series is not None
+    ]
+    twins = tuple(
+        replace(
+            each.series,
+            test=f"{each.name} (again)",
+            columns={"elapsed": column._replace(values=column.values[::-1])},
+        )
+        for each in samples
+        if each.name in again
+        for column in [each.series.columns["elapsed"]]
+    )
+    assert samples[0].subject is not None
+    with_twins = replace(samples[0].subject, twins=twins)
+    made = make("ratio", [replace(each, subject=with_twins) for each in samples], PlotOptions())
+    grey = [each for each in made.panels[1].layers if isinstance(each, Shape | Curve) and each.colour == GREY]
+    corners = [
+        corner
+        for each in grey
+        for corner in (
+            each.outline
+            if isinstance(each, Shape)
+            else [(p.x, end) for p in each.points for end in (p.low, p.high) if end]
+        )
+    ]
+    assert sorted({x for x, _ in corners}) == list(places)
+    for at in places:
+        low, high = sorted(y for x, y in corners if x == at)
+        assert 0.9 < low < 1.0 < high
+        assert low * high == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -35,3 +37,14 @@ def test_a_quantile_of_too_few_answers_is_not_known() -> None:
     known = {name for name, value in load_figures([trial(999)]).quantiles_s.items() if value is not None}
     assert known == {"p50", "p90", "p99"}
     assert load_figures([trial(99)]).quantiles_s["p99"] is None
+
+
+def test_requests_without_an_answer_are_in_the_quantiles_of_every_trial() -> None:
+    """100 of 1100 wait for 50 s each at the end of either trial: 9 % of all."""
+    (window,) = trial(1000).windows
+    stuck = replace(window, offered=1100, under_way=100, waited_s=5000.0)
+    overloaded = replace(trial(1000), windows=(stuck,))
+    quantiles = load_figures([overloaded, overloaded]).quantiles_s
+    assert quantiles["p90"] == pytest.approx(0.99)
+    assert quantiles["p99"] == 50.0
+    assert load_figures([overloaded, trial(1000)]).quantiles_s["p99"] == 50.0

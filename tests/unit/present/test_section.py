@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from etude.figures.data import Axis, Curve, Figure, Panel, Point
@@ -28,6 +29,24 @@ PART = Section(
         ),
     ),
 )
+
+
+def test_columns_without_a_value_are_left_out_of_a_page() -> None:
+    rows = (("a", "–", "x", number("–", None), ""), ("b", "", "y", number("1", 1.0), ""))
+    table = page_table("k", "Caption", ("name", "none", "word", "one", "note"), rows, 3)
+    assert table.headings == ("name", "word", "one")
+    assert table.numeric == (False, False, True)
+    assert page_table("k", "Caption", ("name", "none"), ()).headings == ("name", "none")
+
+
+def test_what_stands_above_the_only_section_is_not_said_again(tmp_path: Path) -> None:
+    found = gather([str(pages.plain(tmp_path / "r"))])
+    part = replace(PART, questions={"large": ("And more.",)})
+    for parts, left in (([part], 1), ([part, replace(part, key="peak-1")], 2)):
+        first, *_ = content_of(found, parts=parts).parts
+        assert [len(each.lines) for each in first.paragraphs] == [left]
+    alone = replace(part, questions={"large": part.paragraphs[0].lines})
+    assert content_of(found, parts=[alone]).parts[0].paragraphs == ()
 
 
 def test_it_stands_in_the_page_with_its_picture_inside(tmp_path: Path) -> None:

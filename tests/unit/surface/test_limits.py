@@ -62,3 +62,9 @@ def test_the_size_of_a_step_is_no_merit() -> None:
     found = {each.name: each for each in limits(surface((DISKS, NFSDS), power).filled)}
     assert found["disks=3 nfsds=1"].factor == "disks"
     assert found["disks=3 nfsds=1"].gain < 2**0.25 - 1
+
+
+def test_where_the_next_level_is_unknown_nothing_is_said_to_limit_or_not() -> None:
+    space = surface((DISKS, NFSDS), power)
+    others = [cell for cell in space.space if cell not in ((0, 0), (3, 7))]
+    assert limits(surface((DISKS, NFSDS), power, failed=others).filled) == ()

@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.why.causes import ENTRY, Cause, Frame, cause_of
-from etude.why.critical_path import causes_of, path_of
-from etude.why.timeline import timeline_of
+from etude.why.critical_path import path_of, path_times
+from etude.why.stacks import summed
+from etude.why.timeline import Timeline, timeline_of
+
+
+def causes_of(timeline: Timeline) -> dict[Cause, float]:
+    """Seconds of each cause on the critical path."""
+    return summed((cause, s) for (cause, _), s in path_times(timeline).items())
+
 
 KERNEL, PROGRAM, LIBC = "[kernel.kallsyms]", "/bin/p", "/usr/lib/x86_64-linux-gnu/libc.so.6"
 
@@ -203,3 +210,15 @@ def test_a_thread_that_was_joined_has_its_time_on_the_path_and_a_name_may_be_bla
 
 def test_lines_of_no_known_form_are_lost_events() -> None:
     assert timeline_of(["p 1/1 1.0: cpu-clock:", "a name that", "ends here"]).lost == 2
+
+
+def test_code_made_at_run_time_is_of_one_place_in_all_processes() -> None:
+    names = set()
+    for pid in (7, 8):
+        lines = text(
+            ("p", pid, 1.0, f"PERF_RECORD_COMM exec: p:{pid}/{pid}"),
+            ("p", pid, 1.1, f"cpu-clock|[unknown] (/tmp/perf-{pid}.map)"),
+            ("p", pid, 1.2, f"PERF_RECORD_EXIT({pid}:{pid}):(1:1)"),
+        )
+        names |= {cause.name for cause in causes_of(timeline_of(lines))}
+    assert names == {"[unknown] in perf.map"}

@@ -39,6 +39,78 @@ def test_a_cause_has_its_share_of_the_difference_and_the_rest_is_noise() -> None
         assert total == pytest.approx(each.whole.mean_s)
 
 
+DELAYS = {
+    "none": (0.0, 0),
+    "in the cause": (0.05, 1),
+    "in another cause": (0.5, 1),
+    "in all": (0.05, len(CAUSES)),
+}
+
+
+def disturbed(drawn: np.random.Generator, pairs: int, noise: str, delay: str, more: float = 0.0) -> list[Run]:
+    """Runs of 20 functions of 10 ms, of which one in thirty is delayed."""
+    found = []
+    delay_s, of = DELAYS[delay]
+    for _ in range(pairs):
+        shape = drawn.normal(1.0, 0.1, 20) if noise == "normal" else drawn.lognormal(0.0, 0.3, 20)
+        times = 0.01 * shape * drawn.normal(1.0, 0.02)
+        if drawn.random() < 1 / 30:
+            times[4 if delay == "in another cause" else slice(3, 3 + of) if of == 1 else slice(None)] += (
+                delay_s
+            )
+        times[3] += more
+        found.append(Run(dict(zip(CAUSES, times.tolist(), strict=True))))
+    return found
+
+
+@pytest.mark.parametrize("delay", DELAYS)
+@pytest.mark.parametrize("noise", ["normal", "lognormal"])
+@pytest.mark.parametrize("pairs", [5, 12, 30])
+def test_intervals_hold_all_causes_at_once_whatever_the_noise(noise: str, delay: str, pairs: int) -> None:
+    """The table of bench/why/simulated.md in small: the bounds leave four standard errors of the simulation."""
+    drawn, families = np.random.default_rng(5), 60
+    chance = 4 * (0.05 * 0.95 / families) ** 0.5
+    found = [
+        split(disturbed(drawn, pairs, noise, delay), disturbed(drawn, pairs, noise, delay, 0.01))
+        for _ in range(families)
+    ]
+    held = [
+        all(c.cause == CAUSES[3] and c.low_s <= 0.01 <= c.high_s for c in each.listed)
+        and (bool(each.listed) or each.whole.low_s <= 0.01 <= each.whole.high_s)
+        for each in found
+    ]
+    assert np.mean(held) >= 0.95 - chance
+    for each in found:
+        total = sum(c.mean_s for c in each.listed) + each.rest.mean_s
+        assert total == pytest.approx(each.whole.mean_s)
+
+
+@pytest.mark.parametrize("delay", DELAYS)
+@pytest.mark.parametrize(("pairs", "least"), [(12, 0.75), (30, 0.95)])
+def test_a_delayed_run_hides_no_cause(delay: str, pairs: int, least: float) -> None:
+    """A cause of 3 ms, where one run in thirty takes 50 ms or more longer."""
+    drawn = np.random.default_rng(6)
+    found = [
+        split(disturbed(drawn, pairs, "normal", delay), disturbed(drawn, pairs, "normal", delay, 0.003))
+        for _ in range(40)
+    ]
+    assert np.mean([CAUSES[3] in [c.cause for c in each.listed] for each in found]) >= least
+
+
+def test_the_difference_and_the_cost_leave_out_a_delayed_run() -> None:
+    drawn = np.random.default_rng(7)
+    a, b = (drawn.normal(1.0, 0.01, 10) for _ in range(2))
+    expected = difference(a[1:].tolist(), b[1:].tolist())
+    b[0] += 5.0
+    assert difference(a.tolist(), b.tolist()) == expected
+    with_it = [
+        [Run({CAUSES[0]: 1.02 * s}) for s in side] for side in drawn.normal(1.0, 0.01, (2, 10)).tolist()
+    ]
+    plain = drawn.normal(1.0, 0.01, (2, 10))
+    plain[0][3] = 9.0
+    assert cost(plain.tolist(), with_it).high < 0.05
+
+
 def test_rare_causes_lose_their_caller_and_then_their_name() -> None:
     often, seldom = Cause("p", "function", "f"), Cause("p", "page faults", "page faults", "g")
     calls = [Cause("p", "call", "read", f"g{n}") for n in range(4)]
@@ -49,11 +121,12 @@ def test_rare_causes_lose_their_caller_and_then_their_name() -> None:
     assert names[seldom] == Cause("p", "other functions", "other functions")
 
 
-def test_the_difference_of_pairs_has_students_interval() -> None:
+def test_the_difference_of_pairs_has_students_interval_at_96_percent() -> None:
+    """1 % is left to the test for outliers."""
     found = difference([1.0, 2.0, 3.0, 4.0], [1.5, 2.1, 3.4, 4.2])
     assert found.mean_s == pytest.approx(0.3)
     assert found.high_s - found.mean_s == pytest.approx(
-        3.182446 * np.std([0.5, 0.1, 0.4, 0.2], ddof=1) / 2, rel=1e-5
+        3.481909 * np.std([0.5, 0.1, 0.4, 0.2], ddof=1) / 2, rel=1e-5
     )
 
 
@@ -88,7 +161,8 @@ def test_the_cost_of_an_instrument_that_delays_one_test_more_changes_the_ratio()
 def test_a_call_whose_caller_is_lost_in_some_runs_is_one_cause() -> None:
     sleeps = [Cause("p", "call", "nanosleep", caller) for caller in ("snooze", "", "[unknown] in [stack]")]
     a, b = (
-        [Run({sleeps[n % 3]: s + n / 1e4, CAUSES[0]: 0.1 + n / 99}) for n in range(9)] for s in (0.03, 0.08)
+        [Run({sleeps[n % 3]: s + n / 1e4, CAUSES[0]: 0.1 + n * n % 7 / 99}) for n in range(9)]
+        for s in (0.03, 0.08)
     )
     listed = split(a, b[1:] + b[:1]).listed
     assert [(c.cause and c.cause.name, round(c.mean_s, 2)) for c in listed] == [("nanosleep", 0.05)]

@@ -38,6 +38,14 @@ def test_a_refusal_of_perf_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert "\n" not in told
 
 
+def test_perf_that_does_not_end_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "perf").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "perf").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(instruments, "PATIENCE_S", 0.3)
+    assert len(missing("timeline").splitlines()) == 1
+
+
 def test_the_command_of_a_test_is_passed_on_word_by_word(tmp_path: Path) -> None:
     words = ("printf", "%s|", "a b", "$HOME", "*", "")
     made = under("timeline", Test("t", words), tmp_path)

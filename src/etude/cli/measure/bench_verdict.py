@@ -52,11 +52,11 @@ def show_verdict(
     machines = [] if baseline is None else machines_lines([baseline, found.subject])
     if options.json:
         document = verdict_document(found, across, machines)
-        print_json(document | ({"why": _causes(results).document()} if options.why else {}))
+        print_json(document | ({"why": causes(results.directory).document()} if options.why else {}))
     else:
         show(verdict_blocks(found, across, without, machines))
         if options.why:
-            show(_causes(results).section().blocks)
+            show(causes(results.directory).section().blocks)
     show_aside(*(Sentence(f"Left out: {line}") for line in left_out))
     code = answer(
         bounds,
@@ -69,10 +69,11 @@ def show_verdict(
     return code or _refusal(across, without)
 
 
-def _causes(results: Results) -> Why:
+def causes(directory: Path) -> Why:
+    """The causes of the difference of the first two tests, with the progress of the pairs."""
     from etude.cli.analyse.why import explained  # what it needs takes a tenth of a second to load
 
-    return explained(results.directory)
+    return explained(directory)
 
 
 def _write_exports(verdict: Verdict, exports: Sequence[tuple[str, Path | None]]) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from etude.cli import parser as kinds
 from etude.cli.measure import hyperfine
@@ -244,15 +246,19 @@ def _bench_after(group: argparse._ArgumentGroup) -> None:
         "results directory",
     )
     hyperfine.add_exports(group)
-    add(
-        "--why",
-        action="store_true",
-        help="then explain the difference of the first two by further pairs under instruments, as etude why does",
-    )
+    _add_why(add)
     add(
         "--json",
         action="store_true",
         help="print the verdict as JSON on standard output (docs/reference/formats.md)",
+    )
+
+
+def _add_why(add: Callable[..., Any]) -> None:
+    add(
+        "--why",
+        action="store_true",
+        help="then explain the difference of the first two by further pairs under instruments, as etude why does",
     )
 
 
@@ -327,6 +333,7 @@ def run_options(parser: argparse.ArgumentParser) -> None:
     kinds.add_monitor(add)
     kinds.add_mask(add)
     add("--no-res", action="store_true", help="do not also write Auto-pilot's .res files")
+    _add_why(add)
     add(
         "--json",
         action="store_true",

@@ -21,12 +21,16 @@ from etude.script.checkpoint import is_state
 from etude.script.run import read_script, resume_script, run_script
 from etude.units.formatting import counted
 
-RESUMED = ("resume", "include", "json")
+RESUMED = ("resume", "include", "json", "why")
 """Options that a script may be resumed with; all others are in its results directory."""
 
 
 def run(options: argparse.Namespace) -> int:
     """Run, go on, or only say what would run."""
+    if options.why and (options.again is not None or options.check or options.list or options.pool):
+        raise UsageError(
+            "--why: explains tests that are run here and now: leave out --again, --check, --list, --pool"
+        )
     if options.again is not None:
         from etude.cli.measure.again import repeat_experiment
 
@@ -66,6 +70,11 @@ def _begin(options: argparse.Namespace) -> int:
         lines = [test.name for test in found.tests] if options.list else _told(found, options.script)
         print("\n".join(escaped(line, lines=False) for line in lines))
         return 0
+    if options.why:
+        from etude.why.explainable import explainable
+        from etude.why.stored_plan import script_plan
+
+        explainable(script_plan(asked, Path(options.output or ".")), (), "--why")
     if (spec := pool_of(options)) is not None:
         from etude.cli.measure import pool_run
 
@@ -80,7 +89,7 @@ def _begin(options: argparse.Namespace) -> int:
             command_line=options.command_line,
             monitor=kinds.monitor(options),
         )
-    return _show(path, options)
+    return _show(path, options, explains=options.why)
 
 
 def _assignments(options: argparse.Namespace) -> list[str]:
@@ -98,7 +107,7 @@ def _go_on(file: Path, options: argparse.Namespace) -> int:
         return _show(file, options)
     with _display(options) as observe:
         path = resume_script(file, observe=observe, directories=options.include)
-    return _show(path, options)
+    return _show(path, options, explains=options.why)
 
 
 @contextmanager
@@ -119,7 +128,7 @@ def _table_before_error(options: argparse.Namespace) -> Iterator[None]:
         raise
 
 
-def _show(path: Path, options: argparse.Namespace) -> int:
+def _show(path: Path, options: argparse.Namespace, *, explains: bool = False) -> int:
     from etude.analysis.subject import asked_of
     from etude.analysis.verdict import judged_metrics, verdict
     from etude.present.sections.bench import BESIDE, verdict_blocks
@@ -133,7 +142,14 @@ def _show(path: Path, options: argparse.Namespace) -> int:
     asked = asked_of(results.experiment, results.directory)
     metrics = None if options.json else (*judged_metrics(asked, asked.primary), *BESIDE)
     found = verdict(results, metrics)
-    print_json(verdict_document(found)) if options.json else show(verdict_blocks(found))
+    if explains:
+        from etude.cli.measure.bench_verdict import causes
+    if options.json:
+        print_json(verdict_document(found) | ({"why": causes(path).document()} if explains else {}))
+        return 0
+    show(verdict_blocks(found))
+    if explains:
+        show(causes(path).section().blocks)
     return 0
 
 

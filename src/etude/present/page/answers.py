@@ -70,14 +70,14 @@ def answers_of(
 
 
 def headline(found: Gathered, answer: Sequence[str] = ()) -> tuple[str, ...]:
-    """The verdict in a few sentences, in the words of the terminal; first how the machines differ, then the answers of
-    searches, surfaces and sweeps."""
+    """The verdict in a few sentences, in the words of the terminal; first the answers of searches, surfaces and sweeps,
+    last how the machines differ."""
     series = _without_own_parts(found)
     own = _verdict(series) if series.verdicts or series.summaries or series.across or not answer else ()
     sweeps = [(where, v) for where, v in _labelled(found) if _kind(v) in SWEEPS]
     status = [f"{where}{line}" for where, v in sweeps if (line := status_line(v))]
     ended = [where + line for where, v in sweeps for line in _ended(v)]
-    return (*_machines_differ(found), *status, *answer, *own, *ended)
+    return (*status, *answer, *own, *ended, *_machines_differ(found))
 
 
 def _kind(verdict: Verdict) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,10 @@ from etude.present.section import (
     NOT_MET,
     OPEN,
     TO_BE_JUDGED,
+    Block,
     Content,
     Expectation,
+    Paragraphs,
     Section,
     Snapshot,
     Source,
@@ -73,13 +76,15 @@ def content_of(
     parts = (*engine_sections(found), *parts)
     answer = tuple(line for part in parts for line in part.answer)
     beside = (*pool_sections(found), *monitor_sections(found))
+    opening = (*headline(found, answer), *(line for part in beside for line in part.answer))
+    answers = answers_of(found, parts, beside)
     content = Content(
         title=title or _title(found, labels),
         made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
         version=__version__,
         labels=labels,
-        headline=(*headline(found, answer), *(line for part in beside for line in part.answer)),
-        answers=answers_of(found, parts, beside),
+        headline=opening,
+        answers=answers,
         banner=_banner(found),
         expectations=expectations_of(found),
         comparisons=comparisons_table(found),
@@ -95,11 +100,27 @@ def content_of(
         sources=tuple(_sources(found)),
         data=raw_data(found),
         details=tuple(_details(found)),
-        parts=parts,
+        parts=_told_once(parts, (*opening, *(line for each in answers for line in each.sentences))),
         beside=beside,
     )
     masked: Content = found.mask.parts(content)
     return masked
+
+
+def _told_once(parts: Sequence[Section], told: Sequence[str]) -> tuple[Section, ...]:
+    """The section of a page's only result without the sentences that stand above it; those of several results as they
+    are, since each is read by itself."""
+    if len(parts) != 1:
+        return tuple(parts)
+    (part,) = parts
+    blocks: list[Block] = []
+    for block in part.blocks:
+        if isinstance(block, Paragraphs):
+            lines = tuple(line for line in block.lines if not any(line in each for each in told))
+            blocks += [replace(block, lines=lines)] if lines else []
+        else:
+            blocks.append(block)
+    return (replace(part, blocks=tuple(blocks)),)
 
 
 def _banner(found: Gathered) -> str:

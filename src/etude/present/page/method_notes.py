@@ -130,13 +130,22 @@ _PEAK = (
     ),
     (
         "interval of the peak rate",
-        "It holds the highest load that meets all criteria, with the requested confidence. `Within 10 %` with its own "
+        "It holds the highest load that meets all criteria, with the requested confidence. “Within 10 %” with its own "
         "confidence is the target: how probable it is that the rate is at most 10 % off.",
     ),
     (
         "measured, of limit (reading)",
         "The value of the criterion that is nearest to its limit, or farthest beyond it, and its share of the limit: "
-        "above 100 % the load is too high. A load is judged by the mean of its trials.",
+        "above 100 % the load is too high. A load is judged by the mean of its trials. Words in place of the share: "
+        "“behind”, less than 95 % of what was sent was answered, or as many requests as may be were under way, and so "
+        "the load is too high; “died”, the server ended; “generator” and “not made”, the load was not offered, which "
+        "shows nothing about the server.",
+    ),
+    (
+        "loads next to the answer",
+        "Offered and completed requests/s, and quantiles of all requests of the trials at a load, those without an "
+        "answer with their age (see response). Lateness: how late requests were sent. Headroom: the share of the load "
+        "generator's capacity that was left.",
     ),
     (
         "response (of a trial)",
@@ -146,7 +155,7 @@ _PEAK = (
     ),
     (
         "ran, ended early",
-        "`4 s of 8 s`: the search ended the trial before its run length, since more of it would not have changed "
+        "“4 s of 8 s”: the search ended the trial before its run length, since more of it would not have changed "
         "what is known of the load.",
     ),
 )

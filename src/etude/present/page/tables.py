@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from etude.analysis.comparison import Comparison
 from etude.analysis.load_subject import SummaryRow
-from etude.analysis.verdict import TestVerdict, Verdict
+from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict
 from etude.analysis.verdict_options import usual_metrics
 from etude.present.page.gather import Gathered, kind_of
 from etude.present.section import Cell, Table, number, page_table
@@ -20,6 +21,8 @@ from etude.units.formatting import counted, level_text, quantity, span
 
 FIGURES = ("n", "mean", "bar", "median", "of median", "min", "max", "deviation")
 """Statistics of a sample, in the order of a page."""
+REPEATING = ("median", "min", "max")
+"""Those that are the mean of a sample of one value."""
 
 
 def tests_table(found: Gathered) -> Table:
@@ -33,13 +36,14 @@ def tests_table(found: Gathered) -> Table:
             first.append(_called(test, verdict.primary))
             warned = sum(w.test == test.test for w in verdict.every)
             rows.append((*first, *_figures(test, verdict.primary), number(str(warned), warned)))
-    return page_table(
+    table = page_table(
         "tests", "Tests, by the metric that is judged", headings, tuple(rows), 3 if several else 2
     )
+    return _told(table, found, [t.metric(v.primary) for v in found.verdicts for t in v.tests])
 
 
 def metrics_table(found: Gathered) -> Table:
-    """A row a test and metric: the usual metrics of each test."""
+    """A row a test and metric: the usual metrics of each test but the one that is judged."""
     rows = [
         (
             _named(test, verdict, found),
@@ -50,9 +54,21 @@ def metrics_table(found: Gathered) -> Table:
         for shown in [set(usual_metrics(verdict.subject))]
         for test in verdict.tests
         for m in test.metrics
-        if m.metric in shown
+        if m.metric in shown and m.metric != verdict.primary
     ]
-    return page_table("metrics", "Other metrics", ("test", "metric", *_headings(found)), tuple(rows), 2)
+    table = page_table("metrics", "Other metrics", ("test", "metric", *_headings(found)), tuple(rows), 2)
+    return _told(table, found, [m for v in found.verdicts for t in v.tests for m in t.metrics])
+
+
+def _told(table: Table, found: Gathered, metrics: Sequence[MetricSummary | None]) -> Table:
+    """The table; of tests with a single value without median and extremes, which repeat it."""
+    counts = [m.summary.count for m in metrics if m is not None and m.summary is not None]
+    if max(counts, default=0) == 1:
+        repeats = {
+            heading for heading, name in zip(_headings(found), FIGURES, strict=True) if name in REPEATING
+        }
+        return replace(table, columns=tuple(each for each in table.columns if each.heading not in repeats))
+    return table
 
 
 def _called(test: TestVerdict, metric: str) -> str:

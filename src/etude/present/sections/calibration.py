@@ -47,12 +47,14 @@ def calibration_blocks(task: Task, found: Calibration) -> Iterator[Block]:
         )
         return
     yield Sentence(
-        f"Suggested near the peak: r = {duration(best.runlength_s)}, t = {best.trials}: an accuracy of "
+        f"Suggested near the peak: run length {duration(best.runlength_s)}, {best.trials} trials: an accuracy of "
         f"{percent(found.accuracy)} at {percent(found.confidence)} confidence for {duration(best.bench_s)} of "
         f"benchmarking time ({goal_text(task)})."
     )
     low, high = _trials(best.trials_low), _trials(best.trials_high)
-    yield Sentence(f"Its t may as well be {low} to {high}: so few trials estimate a variance only this well.")
+    yield Sentence(
+        f"{low} to {high} trials may be needed as well: so few estimate a variance only this well."
+    )
 
 
 def _between(at: LoadCalibration) -> str:

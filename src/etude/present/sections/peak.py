@@ -36,6 +36,7 @@ from etude.present.sections.calibration import calibration_blocks, calibration_d
 from etude.present.sentences.notes import MOST
 from etude.present.sentences.peak import (
     answer_lines,
+    calibration_questions,
     finding_lines,
     goal_text,
     met_line,
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "etude-peak", 1
 HIGHEST = 3.0
 """Highest SLO ratio that is drawn: a system that fails has ratios such as 50."""
+WIDE = (5.0, 2.6)
+"""Width and height of the figure of one search, inches."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ def peak_section(
     status, lines = as_line(search.status), answer_lines(task, answer, trials)
     where = f"{search.place}:" if several and search.place else ""
     end = "" if answer.kept else missed_line(task, answer)
-    if answer.kept and answer.rate is not None and UNFINISHED not in search.status:
+    if answer.kept and answer.rate is not None and UNFINISHED not in search.status and not several:
         end = f"Ended: {met_line(task)}"
     ends = (f"{where} {end}".strip(),) if end else ()
     asked = question_lines(task, answer, trials)
@@ -124,7 +127,9 @@ def peak_section(
         Paragraphs("Answer", tuple(lines), room="page"),
     ]
     if any(slo_ratio_of(task.goal, trial) <= HIGHEST for trial in trials):
-        blocks.append(Picture(_caption(task, trials), readings_figure(task, trials, answer)))
+        blocks.append(Picture(_caption(task, trials), readings_figure(task, trials, answer), WIDE))
+    if columns := load_columns(task, answer, trials):
+        blocks.append(Table(tuple(columns), f"{key}-loads", "Loads next to the answer", room="page"))
     blocks.append(trials_table(task, trials, key))
     first = " ".join(filter(None, (where, status, lines[0])))
     told = {name: tuple(f"{where} {line}".strip() for line in each) for name, each in asked.items()}
@@ -160,7 +165,8 @@ def _calibration_section(search: Search, key: str) -> Section:
         trials_table(search.task, search.trials, key),
         place,
     ]
-    return Section(key, "Calibration", tuple(blocks), (made, *texts[-2:-1]))
+    questions = calibration_questions(search.task, search.trials, texts)
+    return Section(key, "Calibration", tuple(blocks), (made, *texts[-2:-1]), questions)
 
 
 def _answer_blocks(search: Search, lines: Sequence[str], *, several: bool) -> Iterator[Block]:
@@ -266,9 +272,9 @@ def readings_figure(task: Task, trials: Sequence[Trial], answer: Answer) -> Figu
     shown = [(t.load, r) for t in trials if (r := slo_ratio_of(task.goal, t)) <= HIGHEST]
     loads, values = (tuple(each[n] for each in shown) for n in (0, 1))
     x = "clients" if task.closed else "load (requests/s)"
-    beyond = len(trials) - len(shown)
-    y = "response / limit" + (f" ({counted(beyond, 'trial')} beyond {HIGHEST:g} not drawn)" if beyond else "")
-    figure = readings_over_load(Varying("trials", loads, values), y, 1.0, x=x)
+    figure = readings_over_load(Varying("trials", loads, values), "response / limit", 1.0, x=x)
+    if beyond := len(trials) - len(shown):
+        figure = replace(figure, notes=(f"{counted(beyond, 'trial')} beyond {HIGHEST:g} not drawn",))
     if answer.rate is None:
         return figure
     bounded = answer.low > 0 and math.isfinite(answer.high)

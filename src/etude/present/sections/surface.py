@@ -24,7 +24,13 @@ from etude.present.section import (
 from etude.present.sentences.comparison import with_full_stop
 from etude.present.sentences.peak import goal_text, of_map
 from etude.present.sentences.status import UNFINISHED
-from etude.present.sentences.surface import missed_lines, optimum_lines, summary_lines
+from etude.present.sentences.surface import (
+    limit_text,
+    missed_lines,
+    optimum_lines,
+    summary_lines,
+    unmeasured_lines,
+)
 from etude.present.sentences.verdict import as_line
 from etude.surface.effects import Ratio
 from etude.surface.factors import Configuration, magnitude, setting_text
@@ -36,6 +42,7 @@ from etude.surface.summary import Summary, summarise
 from etude.surface.surface_result import Estimate, SurfaceResult, axis_label, estimate_text, joined, span_text
 from etude.units.formatting import counted, duration, percent
 
+UNTRIED = "not measured"
 MOST_ROWS = 60
 """Most rows of a table on a screen; a page and JSON have all cells."""
 CAPTIONS = {
@@ -76,11 +83,9 @@ def surface_section(
         cells_table(mapped, said, f"{key}-cells"),
         effects_table(said, f"{key}-effects"),
     )
-    answer = optimum_lines(said.optimum) if said.optimum else ("Nothing is known yet.",)
-    end = [f"Ended: {ended}."] if ended else []
-    return Section(
-        key, heading, blocks, (*filter(None, [status]), *answer, *end), _questions(mapped, said, goal)
-    )
+    first, *others = optimum_lines(said.optimum) if said.optimum else ("Nothing is known yet.",)
+    answer = (" ".join(filter(None, (status, first))), *others, *([f"Ended: {ended}."] if ended else []))
+    return Section(key, heading, blocks, answer, _questions(mapped, said, goal))
 
 
 def map_blocks(kept: MapStore, mapped: SurfaceResult, *, target: float | None = None) -> Iterator[Block]:
@@ -124,11 +129,32 @@ def _questions(mapped: SurfaceResult, said: Summary, goal: str) -> dict[str, tup
         what.append(f"The peak rate is the highest load with {goal}.")
     return {
         "what": (" ".join(what),),
-        "often": told["Cost"],
-        "real": told.get("Accuracy", ()) or (f"Intervals are at {100 * mapped.confidence:g} % confidence.",),
-        "large": (*told["Optimum"][:1], *told.get("Main effects", ())),
+        "often": (*told["Cost"], *unmeasured_lines(_unmeasured(mapped))),
+        "real": (f"Intervals are at {100 * mapped.confidence:g} % confidence.", *told.get("Accuracy", ())),
+        "large": (*told["Optimum"][:1], *_at_best(said), *told.get("Main effects", ())),
         "against": (*told["Optimum"][1:], *map(with_full_stop, _doubts(mapped, said))),
     }
+
+
+def _unmeasured(mapped: SurfaceResult) -> dict[str, list[str]]:
+    """Names of the configurations that were not measured, by what is known of them."""
+    found: dict[str, list[str]] = {}
+    for cell in mapped.space:
+        if (state := _state(mapped, cell)) != "measured":
+            found.setdefault(state, []).append(mapped.space.name(cell))
+    return found
+
+
+def _state(mapped: SurfaceResult, cell: Configuration) -> str:
+    """Origin of what is known of a configuration; one that was never tried, and cannot be predicted, has not failed."""
+    state = mapped.estimate(cell).state
+    return UNTRIED if state == "failed" and cell not in mapped.last else state
+
+
+def _at_best(said: Summary) -> tuple[str, ...]:
+    best = None if said.optimum is None else said.optimum.name
+    texts = (limit_text(each).removeprefix(f"{best}: ") for each in said.limits if each.name == best)
+    return tuple(f"What limits there: {each}." for each in texts)
 
 
 def _doubts(mapped: SurfaceResult, said: Summary) -> tuple[str, ...]:
@@ -234,14 +260,19 @@ def _row(mapped: SurfaceResult, cell: Configuration, limit: Limit | None) -> tup
         number(factor.text(level), magnitude(factor.levels[level])) if factor.numeric else factor.text(level)
         for factor, level in zip(mapped.space.factors, cell, strict=True)
     ]
-    state = f"{each.state}: {each.why}" if each.why and each.state == "failed" else each.state
+    state = _state(mapped, cell)
+    known = state != UNTRIED
+    state = f"{state}: {each.why}" if each.why and state == "failed" else state
     sample = mapped.last.get(cell)
     if sample is not None and sample.state == "measured" and not sample.kept:
         state += ", target not met"
     return (
         *levels,
-        number(estimate_text(each, mapped.unit), each.value),
-        number(span_text(each.low, each.high, mapped.unit), each.low if each.low > 0 else math.nan),
+        number(estimate_text(each, mapped.unit) if known else "–", each.value),
+        number(
+            span_text(each.low, each.high, mapped.unit) if known else "–",
+            each.low if each.low > 0 else math.nan,
+        ),
         state,
         ("–" if limit is None else limit.factor or NOTHING),
         number(str(trials), trials),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from statistics import median
 from typing import Any
 
 from etude.present.section import Block, Column, Section, Sentence, Table, note
@@ -27,8 +28,7 @@ def why_section(
     instructions: InstructionDifferences | None = None,
 ) -> Section:
     """The difference, its causes, and what is not explained. split, instructions: None without them."""
-    mean_s = sum(found.plain_s[0]) / len(found.plain_s[0])
-    first = text.headline(found.a, found.b, plain, mean_s)
+    first = text.headline(found.a, found.b, plain, median(found.plain_s[0]))
     return Section("why", first, tuple(_blocks(found, split, counts, instructions, first)), (first,))
 
 
@@ -105,39 +105,27 @@ def why_document(
             "causes": [_plain(each) for each in split.listed],
             "rest": _plain(split.rest),
             "pairs": split.pairs,
+            "left_out": list(split.left_out),
             "looked_at": split.looked_at,
             "cost": asdict(cost(found.plain_s, found.runs)),
             "lost": [[run.lost for run in side] for side in found.runs],
         },
-        "counts": [
-            {
-                "call": c.call,
-                "file": c.file,
-                "a": {"count": c.a.count, "bytes": c.a.bytes, "seconds": c.a.seconds},
-                "b": {"count": c.b.count, "bytes": c.b.bytes, "seconds": c.b.seconds},
-                "exact": c.exact,
-            }
-            for c in counts
-        ],
+        "counts": [asdict(each) for each in counts],
         "instructions": instructions and asdict(instructions),
         "lacking": list(found.lacking),
     }
 
 
 def _plain(found: Contribution) -> dict[str, Any]:
-    cause = found.cause
-    of = (
-        {}
-        if cause is None
-        else {"process": cause.process, "kind": cause.kind, "name": cause.name, "caller": cause.caller}
-    )
+    of = {} if found.cause is None else asdict(found.cause)
     return {**of, "seconds": found.mean_s, "low": found.low_s, "high": found.high_s}
 
 
-def outliers_section(measured: outlier_trials.OutlierTrials, found: Outliers) -> Section:
+def outliers_section(measured: outlier_trials.OutlierTrials, found: Outliers, earlier: str = "") -> Section:
     """The slow trials, what differs in them, and how it was compared."""
     first = words.headline(measured.test, found)
-    return Section("why outliers", first, tuple(_outlier_blocks(measured, found, first)), (first,))
+    notes = [note(earlier)] if earlier else []
+    return Section("why outliers", first, (*_outlier_blocks(measured, found, first), *notes), (first,))
 
 
 def _outlier_blocks(measured: outlier_trials.OutlierTrials, found: Outliers, first: str) -> Iterator[Block]:
@@ -145,14 +133,8 @@ def _outlier_blocks(measured: outlier_trials.OutlierTrials, found: Outliers, fir
     if found.causes:
         yield Table(
             (
-                Column(
-                    words.CAUSE,
-                    [words.observed_text(c.of, measured.processes) for c in found.causes],
-                ),
-                Column(
-                    words.TYPICAL,
-                    [words.value_text(c.typical, c.of.unit) for c in found.causes],
-                ),
+                Column(words.CAUSE, [words.observed_text(c.of, measured.processes) for c in found.causes]),
+                Column(words.TYPICAL, [words.value_text(c.typical, c.of.unit) for c in found.causes]),
                 Column(words.SLOW, [words.value_text(c.slow, c.of.unit) for c in found.causes]),
                 Column(words.SHARE, [words.share_text(c) for c in found.causes]),
                 Column(words.P, [p_value(c.p) for c in found.causes], rank=1),

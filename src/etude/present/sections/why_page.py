@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from statistics import fmean
 
 from etude.figures.data import GREY, Axis, Bars, Box, Figure, Panel, label
 from etude.present.flame_graph import LONGER, NEUTRAL, SHORTER, flame_graph
@@ -50,7 +51,7 @@ def why_page(
             *_parts("places", text.PLACE, text.PLACES, by_place(found.runs), found),
         ),
         ()
-        if found.lacking
+        if found.lacking and not stacks
         else _parts("processes", text.PROCESS, text.PROCESSES, by_process(found.runs), found),
         [Paragraphs(text.MEANING, lines)],
     )
@@ -91,7 +92,7 @@ def _causes(found: Instrumented, split: Split | None) -> Iterator[Block]:
 
 def waterfall(found: Instrumented, split: Split) -> Figure:
     """The mean time of the first test, each contribution on top of what stands before it, and that of the second."""
-    first_s = sum(run.elapsed_s for run in found.runs[0]) / len(found.runs[0])
+    first_s = fmean(run.elapsed_s for n, run in enumerate(found.runs[0]) if n not in split.left_out)
     scale, unit = scale_of(first_s + max(0.0, split.whole.mean_s), "s")
     steps = [(text.cause_text(c.cause), c) for c in split.listed if c.cause]
     boxes: dict[int, list[Box]] = {GREY: [Box(0.0, 0.8, 0.0, first_s / scale)], VERMILION: [], BLUE: []}

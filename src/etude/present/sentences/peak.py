@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from etude.analysis.subject import was_resumed, was_simulated
 from etude.cluster.pool.journal import FILE
+from etude.peak.bottleneck import headroom
 from etude.peak.search import BUDGET_SPENT, benchmarking_time_s
 from etude.peak.slo_ratio import Reading, slo_ratios
 from etude.peak.task import CALIBRATION, WORST, Answer, Criterion, Task, Trial, slo_ratio_of
@@ -164,13 +165,75 @@ def question_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> dict[
     certain = [f"The peak rate lies {bounds}." if bounds else "No trial bounds the peak rate."]
     told = f"The target ({target_text(task)}) is met: {_kept(task, answer)}."
     certain.append(told if reached else missed_line(task, answer))
+    certain += [narrower_line(task, answer.rate)] if reached and answer.rate is not None else []
     return {
         "what": (f"The highest load with {goal_text(task)} was searched for.",),
         "often": (f"{counted(len({trial.load for trial in trials}), 'load')}: {lines[-1]}",),
         "real": tuple(certain),
-        "large": (first, *_around(task, answer, trials)),
+        "large": (
+            first if answer.rate is None else f"{task.load_text(answer.rate)}, with {goal_text(task)}.",
+            *_around(task, answer, trials),
+            *limit_lines(task, answer, trials),
+        ),
         "against": tuple(f"{line}." for line in finding_lines(answer)),
     }
+
+
+def calibration_questions(
+    task: Task, trials: Sequence[Trial], texts: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Sentences of a calibration on the questions of a page, by their keys. texts: those on its variation, and on the
+    run length and number of trials that are suggested."""
+    loads = counted(len({trial.load for trial in trials}), "load")
+    first, *others = texts
+    return {
+        "what": (f"How much trials of one load vary, over their run length ({goal_text(task)}).",),
+        "often": (f"{loads}: {counted(len(trials), 'trial')}, {duration(benchmarking_time_s(trials))}.",),
+        "real": tuple(others[-1:]) or (first,),
+        "large": tuple(others[:-1]) or (first,),
+    }
+
+
+def narrower_line(task: Task, rate: float) -> str:
+    """Sentence on what gives a narrower interval: the options of a further search, which begins at the answer."""
+    within = task.within if task.promise == "rate" else task.width
+    target = f"--{'within' if task.promise == 'rate' else 'width'} {100 * within / 2:g}%"
+    return (
+        f"A narrower interval takes a further search, in another directory: {target} "
+        f"--seed-load {task.load_digits(rate)}, with the other options as here."
+    )
+
+
+def limit_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[str]:
+    """Line on what limits the rate: the criterion that the next load above misses by most, the load generator, and what
+    tasks of its machine waited for; none without a load above."""
+    above = [each for each in neighbours(task, answer, trials) if each.mean > 1.0]
+    made = [trial for trial in trials if above and trial.of_server and trial.load == above[-1].load]
+    if not made:
+        return []
+    found = [each for trial in made if (each := worst(task, trial)) is not None]
+    by = max(found, key=lambda each: each[1])[0] if found else None
+    told = [] if by is None or len(task.goal.criteria) == 1 else [f"{by} is missed by most"]
+    busy = [trial.generator_busy for trial in made if trial.generator_busy is not None]
+    if busy:
+        told.append(f"the load generator had {percent(headroom(max(busy)))} of its capacity left")
+    waits = [f"for {name} {percent(share)}" for name, share in _pressures(made)]
+    if waits:
+        told.append(
+            f"some task of the machine that offered the load waited {listed_names(waits, len(waits))} of the time"
+        )
+    return [f"What limits: at {task.load_text(made[0].load)} {'; '.join(told)}."] if told else []
+
+
+def _pressures(trials: Sequence[Trial]) -> list[tuple[str, float]]:
+    """Mean pressure over the trials by resource, where it is known."""
+    names = {"a CPU": "cpu_pressure", "I/O": "io_pressure", "memory": "memory_pressure"}
+    states = [trial.machine for trial in trials if trial.machine is not None]
+    values = {
+        name: [value for state in states if (value := getattr(state, member)) is not None]
+        for name, member in names.items()
+    }
+    return [(name, sum(each) / len(each)) for name, each in values.items() if each]
 
 
 def served_text(sought: SearchSpec, trials: Sequence[Trial]) -> str:
@@ -180,9 +243,9 @@ def served_text(sought: SearchSpec, trials: Sequence[Trial]) -> str:
     if not commands:
         return f"{name}, in Python: its text is under How each number was made."
     hosts = list(dict.fromkeys(part.host for trial in trials for part in trial.generators))
-    server = f"the server was started by `{commands['start']}`" if commands.get("start") else ""
+    server = f"the server was started by “{commands['start']}”" if commands.get("start") else ""
     server = server or "the search started no server: one was running, at the address in the load command"
-    load = f"the load was offered by `{commands.get('load', '')}`"
+    load = f"the load was offered by “{commands.get('load', '')}”"
     if hosts:
         where = f"on {'host' if len(hosts) == 1 else 'hosts'} {listed_names(hosts, MOST_HOSTS)}"
     elif commands.get("start") and not sought.apart:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from etude.surface.effects import Interaction, MainEffect
 from etude.surface.ranges import NOTHING, BreakEven, Crossover, Limit, Range
@@ -120,10 +121,8 @@ def range_text(found: Range, *, several: bool = False) -> str:
         )
     if found.open:
         return told
-    return (
-        f"{told}; beyond, it changes less than {percent(found.little)} "
-        f"(the intervals allow {percent(found.could_be)})"
-    )
+    could_be = percent(found.could_be) if math.isfinite(found.could_be) else "any change"
+    return f"{told}; beyond, it changes less than {percent(found.little)} (the intervals allow {could_be})"
 
 
 def break_even_text(found: BreakEven) -> str:
@@ -140,6 +139,8 @@ def break_even_text(found: BreakEven) -> str:
 def effect_text(found: MainEffect) -> str:
     """`nfsds: from 1 to 64 × 3.2 (2.9–3.6)`."""
     at = found.largest
+    if not any(found.ratios[1:]):
+        return f"{found.factor}: not known, no two known configurations differ in it alone"
     first = f"{found.factor}: from {found.levels[0]} to {found.levels[at]}"
     if at == 0 or found.ratios[at] is None:
         return f"{found.factor}: changes nothing"
@@ -188,6 +189,12 @@ def missed_lines(missed: Sequence[Missed]) -> tuple[str, ...]:
     more = f"; and {len(missed) - MOST_MISSED} more" if len(missed) > MOST_MISSED else ""
     which = counted(len(missed), "measured configuration")
     return (f"not converged: {which} did not meet the target: {told}{more}.",)
+
+
+def unmeasured_lines(names: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Line on the configurations of each state that is not *measured*: `Predicted: disks=1 nfsds=4.`"""
+    words = {"bounded": "with a bound only"}
+    return tuple(f"{words.get(state, state).capitalize()}: {_some(each)}." for state, each in names.items())
 
 
 def _some(names: Sequence[str]) -> str:

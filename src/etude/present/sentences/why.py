@@ -22,10 +22,10 @@ COUNTS = "Calls whose number or bytes differ between all runs of one test and al
 CAUSES = "Causes whose time differs, on the critical path"
 
 
-def headline(a: str, b: str, plain: Contribution, mean_s: float) -> str:
+def headline(a: str, b: str, plain: Contribution, typical_s: float) -> str:
     """`B takes 8.2 % (7.1 % to 9.3 %) longer than A: 82 ms.`"""
-    low, high = (end / mean_s for end in (plain.low_s, plain.high_s))
-    size = percent(plain.mean_s / mean_s)
+    low, high = (end / typical_s for end in (plain.low_s, plain.high_s))
+    size = percent(plain.mean_s / typical_s)
     if not plain.is_told:
         return f"The times of {b} and {a} do not differ significantly: {size} ({percent(low)} to {percent(high)})."
     ends = sorted(map(abs, (low, high)))
@@ -103,8 +103,10 @@ def cost_line(found: Instrumented, split: Split) -> str:
     """Pairs, causes that were looked at, and what the instrument costs."""
     spent = cost(found.plain_s, found.runs)
     change, low, high = map(percent, (spent.change, spent.low, spent.high))
+    pairs = counted(split.pairs, "pair")
+    pairs += f", {len(split.left_out)} with a delayed run left out" if split.left_out else ""
     return (
-        f"{counted(split.pairs, 'pair')}; intervals of 95 % for all {counted(split.looked_at, 'cause')} at once. "
+        f"{pairs}; intervals of 95 % for all {counted(split.looked_at, 'cause')} at once. "
         f"With the instrument {found.a} takes {spent.a:.3f} and {found.b} {spent.b:.3f} times as long: "
         f"the ratio changes by {change} ({low} to {high})."
     )

@@ -63,8 +63,8 @@ def test_the_end_of_a_search_and_its_target_open_its_page(tmp_path: Path) -> Non
 def test_a_page_names_the_server_and_where_its_load_came_from(tmp_path: Path) -> None:
     section = peak_section(stored_search(searched(tmp_path / "r")))
     (where,) = section.questions["where"]
-    assert "`server --here`" in where
-    assert "`load --rate {load}`" in where
+    assert "“server --here”" in where
+    assert "“load --rate {load}”" in where
     other = replace(trial(300.0), generators=(GeneratorPart("alpha"), GeneratorPart("beta")))
     assert {"alpha", "beta"} <= set(served_text(SPEC, [other]).replace(",", "").replace(".", "").split())
     simulated = replace(stored_search(tmp_path / "r"), sought=replace(SPEC, harness="simulate mm1:500"))

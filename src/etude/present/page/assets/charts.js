@@ -109,6 +109,7 @@ function forest() {
   const figure = emptyFigure(height, "ratio", "");
   const axis = figure.left[0];
   axis.ticker = new Bokeh.FixedTicker({ ticks: ratios.map((_, place) => -place) });
+  figure.center[1].ticker = axis.ticker; // a line for each ratio, none between
   axis.major_label_overrides = new Map(ratios.map((c, place) => [-place, plain(shortened(`${c.other} / ${c.base}`))]));
   figure.y_range = new Bokeh.Range1d({ start: 0.6 - ratios.length, end: 0.6 });
   const noise = (c) => (c.floor ? `, A/A noise ± ${shownNumber(100 * c.floor)} %` : "");

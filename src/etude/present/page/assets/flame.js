@@ -48,6 +48,17 @@ if (graph) {
   window.addEventListener("keydown", (event) => {
     if (event.key === "F3" || (event.ctrlKey && event.key.toLowerCase() === "f")) event.stopImmediatePropagation();
   }, true);
+  // The library lays it out for the window's width: on narrower paper it is scaled, not cut.
+  const drawing = graph.querySelector("svg");
+  const before = drawing.getAttribute("viewBox");
+  addEventListener("beforeprint", () => {
+    const { width, height } = drawing.getBoundingClientRect();
+    drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  });
+  addEventListener("afterprint", () => {
+    if (before) drawing.setAttribute("viewBox", before);
+    else drawing.removeAttribute("viewBox");
+  });
   graph.addEventListener("focus", () => go(at));
   graph.addEventListener("blur", () => at.bar.classList.remove("at"));
   graph.addEventListener("mouseover", (event) => {
