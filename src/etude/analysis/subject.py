@@ -55,7 +55,7 @@ def asked_of(experiment: Mapping[str, Any], directory: Path) -> StopRuleInfo:
     kind = plan.get("kind")
     if kind is None:
         return _of_commands(plan, names, directory / "experiment.json")
-    if kind not in ("script", "res", "peak", "surface"):
+    if kind not in ("script", "res", "peak", "surface", "bisect"):
         raise InputError(f"{directory}: a plan of kind {kind!r}; use a newer Étude")
     tests = [test for test in experiment["tests"] if test["name"] in names]
     primary, judged = _judged(str(plan.get("primary", "elapsed")), tests)

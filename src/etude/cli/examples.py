@@ -159,6 +159,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("etude compare v1 v2", "two tags"),
         ("etude compare machine:old machine:new --metric all", "two machines"),
     ),
+    "bisect": (
+        ("etude bisect v1.0 v1.1 --build make -- ./sort data", "which commit made it slower?"),
+        ("etude bisect --resume etude-results/bisect-20261130T151616Z", "continue"),
+    ),
     "completion": (
         ('eval "$(etude completion bash)"', "in ~/.bashrc, or ~/.zshrc"),
         ("etude completion fish > ~/.config/fish/completions/etude.fish", "for fish"),

@@ -101,6 +101,14 @@ def seconds(text: str) -> float:
     return _read(parsing.duration, text)
 
 
+def size(text: str) -> int:
+    """Bytes: `64K`, `2.5 GB`, `10G`; above 0."""
+    found = _read(parsing.size, text)
+    if not 1 <= found <= parsing.MOST_BYTES:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a size from 1 B, such as 10G")
+    return int(found)
+
+
 def place(text: str) -> str:
     """A directory or file to write to."""
     if not text:
@@ -261,6 +269,11 @@ def metric(text: str) -> MetricPattern:
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{regex!r}: {error}") from None
     return MetricPattern(name, regex, unit or "1", join or "")
+
+
+def named_metric(text: str) -> MetricPattern:
+    """A metric as of `metric`; or the name of one that Étude measures, whose pattern is empty."""
+    return MetricPattern(text, "") if re.fullmatch(r"[A-Za-z_]\w*", text) else metric(text)
 
 
 def inner(text: str) -> int | str:

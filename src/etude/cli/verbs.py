@@ -64,6 +64,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "history": "steps in a test's stored results, and alerts",
         "history mark": "mark a step as expected",
         "compare": "compare two commits, tags, dates or machines",
+        "bisect": "the commit that changes a metric, in spite of noise",
     },
     "Shell": {
         "completion": "completions for bash, zsh or fish",
@@ -83,7 +84,7 @@ FOLDERS = {
         "figures": ("plot", "profile"),
         "capacity": ("peak", "surface"),
         "machine": ("doctor", "quiet", "cool", "hosts", "boot-resume", "completion"),
-        "over_time": ("store add", "store", "history", "history mark", "compare"),
+        "over_time": ("store add", "store", "history", "history mark", "compare", "bisect"),
     }.items()
     for verb in verbs
 }

@@ -208,11 +208,11 @@ def plan_to_resume(document: Mapping[str, Any], source: str) -> Plan:
 def resume_command(document: Mapping[str, Any], directory: str | os.PathLike[str]) -> str:
     """The command that resumes an experiment, by the verb that made it."""
     kind, verb = document["plan"].get("kind"), str(document.get("verb"))
-    if kind not in (None, "script"):
+    if kind not in (None, "script", "bisect"):
         return f"the same etude {kind} command with -o {shlex.quote(str(directory))}"
     if verb == "why":
         return shlex.join(document["command_line"])
-    by = "run" if kind == "script" else verb if " " in verb else "bench"
+    by = {"script": "run", "bisect": "bisect"}.get(kind, verb if " " in verb else "bench")
     return shlex.join(["etude", *by.split(), "--resume", str(directory)])
 
 

@@ -285,7 +285,8 @@ def _measured(path: Path, document: Mapping[str, Any]) -> dict[str, tuple[Measur
     if document["sittings"]:  # the document is first written together with a session
         found |= load_results(path).measurements
     for test in document["tests"]:
-        check_blocks(path / test["directory"] / "results.jsonl", found[test["name"]], test)
+        if document["plan"].get("kind") != "bisect":  # a block has several trials of a commit, or none
+            check_blocks(path / test["directory"] / "results.jsonl", found[test["name"]], test)
     return found
 
 

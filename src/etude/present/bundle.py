@@ -43,11 +43,12 @@ KNOWN = (
     "*/results.jsonl",
     "*/blocks.jsonl",
     "*/hooks.log",
+    "bisect.log",
 )
 """Files that Étude writes into a results directory; a script's state is not published: it holds the environment."""
 LOGS = "*/logs/*"
-PARTS = ".pool"
-"""The parts of an experiment over a pool."""
+PARTS = (".pool", "builds")
+"""The parts of an experiment over a pool, and builds of commits: directories that are not packed."""
 Change = Callable[[bytes], bytes]
 
 
@@ -186,9 +187,12 @@ def _files(directory: Path, logs: bool) -> tuple[list[str], list[str]]:
     there = set()
     for place, folders, names in os.walk(directory):
         here = Path(place).relative_to(directory)
-        if PARTS in folders:  # what was merged from them is packed
-            folders.remove(PARTS)
-            there.add(str(here / PARTS))
+        for part in PARTS if here == Path() else ():
+            if (
+                part in folders and not (directory / part / "results.jsonl").exists()
+            ):  # a test may have this name
+                folders.remove(part)
+                there.add(str(here / part))
         if not logs and here.name == "logs":
             continue
         there |= {

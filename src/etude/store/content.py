@@ -73,6 +73,8 @@ def read_content(path: str, machine: str | None = None) -> Content:
     place = Path(path)
     if (place / "experiment.json").is_file():
         results = load_results(place)
+        if results.experiment["plan"].get("kind") == "bisect":
+            raise InputError(f"{path}: a bisection, of several commits: the store takes results of one")
         series, machines = _joined(results), _machines(results)
         starts, within = _starts(path, results.measurements), _within(results)
         commands = {test: rows[0].command_line for test, rows in results.measurements.items() if rows}

@@ -27,6 +27,8 @@ OTHERS = {
     *("--adapter", "--record-samples", "--max-tries", "--parents"),  # bencher, asv, pgbench, cp
     "--output-format",  # fio
     *("--user", "--scope"),  # systemd-run
+    *("--unshallow", "--refetch", "--no-filter"),  # git fetch
+    *("--bind", "--rbind"),  # mount
 }
 """Options of other programs that messages name."""
 
@@ -160,7 +162,7 @@ def test_every_option_that_a_message_names_is_one_of_some_verb() -> None:
     assert unknown == []
 
 
-@pytest.mark.parametrize("verb", ["bench", "run", "io sweep"])
+@pytest.mark.parametrize("verb", ["bench", "run", "io sweep", "bisect"])
 def test_an_interrupted_experiment_can_be_resumed_as_its_last_line_says(verb: str) -> None:
     """The line is put together where an experiment ends: `etude VERB --resume DIR`."""
     assert verb_parser(verb).parse_intermixed_args(["--resume", "r"]).resume == "r"

@@ -12,6 +12,7 @@ from pathlib import Path
 from etude.analysis.load_subject import read_subject
 from etude.analysis.subject import Subject
 from etude.analysis.verdict_options import VerdictOptions
+from etude.bisect.result import stored_bisection
 from etude.cli.analyse.options import REPORT_FORMATS
 from etude.cli.shared_options import check_named_once
 from etude.errors import UsageError
@@ -22,6 +23,7 @@ from etude.iolab.points import over_of
 from etude.present.page import content_of, gather
 from etude.present.page.content import rendered, write
 from etude.present.section import Section
+from etude.present.sections.bisect import bisect_section
 from etude.present.sections.io_sweep import sweep_section
 from etude.present.sections.peak import peak_section, stored_search
 from etude.present.sections.peaks import peaks_section, searches_of
@@ -102,9 +104,15 @@ def _surface(path: str, number: int, name: str) -> Section:
     )
 
 
+def _bisect(path: str, number: int, name: str) -> Section:
+    heading = f"Bisection of {name}" if name else "Bisection"
+    return bisect_section(stored_bisection(Path(path)), f"bisect-{number}", heading)
+
+
 MAKERS: Mapping[str, Callable[[str, int, str], Section]] = {
     "peak": _peak,
     "surface": _surface,
+    "bisect": _bisect,
     "buffer": partial(_sweep, "Throughput over buffer sizes"),
     "total": partial(_sweep, "Time over file sizes"),
 }

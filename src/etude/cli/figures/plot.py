@@ -14,6 +14,7 @@ from etude.analysis.interference import load_monitors
 from etude.analysis.load_subject import read_subject, relabelled
 from etude.analysis.subject import Subject, was_simulated
 from etude.analysis.verdict import verdict
+from etude.bisect.result import stored_bisection
 from etude.cli.shared_options import check_named_once
 from etude.errors import InputError, UsageError
 from etude.figures.data import Figure
@@ -25,6 +26,7 @@ from etude.figures.sources import Sample, read_samples
 from etude.figures.style import COLUMN_IN, Style
 from etude.figures.surface import figures_of
 from etude.peak.task import CALIBRATION
+from etude.present.sections.bisect import bisect_figure_of
 from etude.present.sections.peak import readings_figure, stored_search
 from etude.results.bundle import bundles_opened
 from etude.results.monitor import Monitor
@@ -58,7 +60,7 @@ def _plot(options: argparse.Namespace, labels: Mapping[str, str]) -> int:
 
 
 def _own_figure(options: argparse.Namespace, paths: Sequence[str]) -> Figure | None:
-    """The figure of a single search or map, of which no other is asked for; None of other results."""
+    """The figure of a single search, map or bisection, of which no other is asked for; None of other results."""
     if len(paths) != 1 or options.kind or options.metric or options.x or options.test:
         return None
     path = Path(paths[0])
@@ -75,6 +77,8 @@ def _own_figure(options: argparse.Namespace, paths: Sequence[str]) -> Figure | N
         if len(found) > 1:
             notes = (*notes, f"1 of {len(found)} figures of this map; etude report has all")
         return replace(found[0][1], notes=(*found[0][1].notes, *notes)) if found else None
+    if kind == "bisect":
+        return bisect_figure_of(stored_bisection(path))
     return None
 
 

@@ -6,6 +6,8 @@ import argparse
 from functools import partial
 
 from etude.cli import parser as kinds
+from etude.cli.shared_options import add_output
+from etude.peak import LONGEST_BUDGET_S
 
 STORE_ADD = """\
 Add results to the store, with the commit that was measured.
@@ -153,3 +155,94 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
     )
     add_place(parser)
     add("--json", action="store_true", help="print JSON")
+
+
+BISECT = """\
+Find the commit that changes a metric, between an older commit GOOD and a newer one BAD.
+
+Commits are built outside of the repository, which is not changed. Trials of commits and of GOOD and BAD run in random
+blocks; which commit is next is decided by what its trials are expected to tell per second, with its build. It ends
+when one commit has the probability --confidence (docs/howto/bisect.md).
+"""
+
+
+def bisect_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude bisect`."""
+    add = parser.add_argument
+    add("good", nargs="?", metavar="GOOD", help="the older commit, a tag or a branch")
+    add("bad", nargs="?", metavar="BAD", help="the newer one")
+    add(
+        "command",
+        nargs="*",
+        metavar="-- COMMAND",
+        help="the measured command; it runs in the built source tree",
+    )
+    add("--build", metavar="LINE", help="line for /bin/sh that builds a source tree, in its top directory")
+    add(
+        "--repository", default=".", metavar="DIR", help="the git repository (default: the working directory)"
+    )
+    add(
+        "--ancestry",
+        action="store_true",
+        help="all commits between them, in topological order (default: along first parents)",
+    )
+    add(
+        "--metric",
+        type=kinds.named_metric,
+        default="elapsed",
+        metavar="NAME[[:UNIT]=REGEX]",
+        help="the metric (default elapsed); or a number in the program's output: the first group of REGEX",
+    )
+    add(
+        "--at-least",
+        type=kinds.share,
+        default=0.03,
+        metavar="SHARE",
+        help="smallest change of interest (default 3%%); a smaller one counts as none",
+    )
+    add(
+        "--confidence",
+        type=kinds.percent_between,
+        default=0.95,
+        metavar="PERCENT",
+        help="probability at which it ends (default 95)",
+    )
+    add(
+        "--budget",
+        type=kinds.time_to(LONGEST_BUDGET_S),
+        metavar="TIME",
+        help="end after so much building and measuring",
+    )
+    add("--seed", type=kinds.seed, metavar="N", help="of the random order (default: chosen)")
+    group = parser.add_argument_group("builds and trials").add_argument
+    group(
+        "--build-timeout",
+        type=kinds.time_to(LONGEST_BUDGET_S),
+        metavar="TIME",
+        help="end a build that takes longer: it is skipped",
+    )
+    group(
+        "--timeout",
+        type=kinds.time_to(LONGEST_BUDGET_S),
+        metavar="TIME",
+        help="end a trial that takes longer: its commit is skipped",
+    )
+    group(
+        "--builds",
+        type=kinds.place,
+        metavar="DIR",
+        help="keep builds here, for other bisections too (default: in the results)",
+    )
+    group(
+        "--cache",
+        type=kinds.size,
+        default=10 * 10**9,
+        metavar="SIZE",
+        help="size of all builds that are kept (default 10G)",
+    )
+    group = parser.add_argument_group("results").add_argument
+    add_output(group, "DIR", "results directory (default etude-results/bisect-UTCTIME)")
+    group("--resume", type=kinds.place, metavar="DIR", help="continue a bisection, or show a finished one")
+    group("--page", type=kinds.place, metavar="FILE", help="write one self-contained HTML page")
+    group("--json", action="store_true", help="print JSON (docs/reference/formats.md)")
+    group("-q", "--quiet", action="store_true", help="show no progress")

@@ -19,7 +19,7 @@ from etude.masking import Mask, mask_of_all
 from etude.results.engine_reports import Report, is_report, read_report
 from etude.results.reader import first_measurement
 
-SEARCHES = ("peak", "surface")
+SEARCHES = ("peak", "surface", "bisect")
 """Kinds of plans that decide themselves how many trials a test needs."""
 SWEEPS = ("buffer", "total")
 """Sweeps of the I/O lab, by what they are over."""

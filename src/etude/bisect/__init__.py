@@ -1,0 +1,1 @@
+"""Bisection of a change of performance: the commit at which a metric steps, from noisy trials."""

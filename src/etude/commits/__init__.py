@@ -1,0 +1,1 @@
+"""Commits of a git repository, and builds of them outside of it."""
