@@ -29,9 +29,9 @@ from etude.bisect.simulated import History, bisect, drawn_history, noise
 OUTPUT = Path(__file__).resolve().parent / "bisections" / "results.md"
 SMALLEST = 0.008
 """Smallest step of interest: steps are 1 to 10 %."""
-COUNTS = tuple(sorted({round(1.4**power) for power in range(21)}))
+COUNTS = tuple(sorted({round(1.5**power) for power in range(17)}))
 """Trials of each commit that the oracle chooses from."""
-REPEATS = 5
+REPEATS = 2
 """Binary searches of each history, with fresh noise."""
 MOST_WRONG, MOST_COST = 0.05, 0.5
 
