@@ -25,6 +25,11 @@ def escaped(text: str, *, lines: bool = True) -> str:
     return "".join(_shown(character, lines) for character in text)
 
 
+def visible(name: str) -> str:
+    """The name in one line: escaped; between quotes where it is empty or blank."""
+    return escaped(name, lines=False) if name.strip() else f"“{escaped(name, lines=False)}”"
+
+
 class EscapingStream:
     """A text stream that escapes what is written to it; everything else is delegated to the stream below."""
 
