@@ -17,6 +17,7 @@ from etude.analysis.warnings import meaning_of
 from etude.errors import EtudeError, MachineRefuses
 from etude.osutil.files import replace_file
 from etude.osutil.trust import write_user_file
+from etude.present.long_names import shortened
 from etude.present.page.answers import answers_of, headline
 from etude.present.page.engine_sections import engine_sections
 from etude.present.page.gather import SEARCHES, Gathered, kind_of
@@ -104,7 +105,25 @@ def content_of(
         beside=beside,
     )
     masked: Content = found.mask.parts(content)
-    return masked
+    names = [found.mask.text(test.test) for verdict in found.verdicts for test in verdict.tests]
+    return replace(masked, **{part: shortened(getattr(masked, part), names) for part in _TELLING})
+
+
+_TELLING = (
+    *(
+        "headline",
+        "answers",
+        "expectations",
+        "comparisons",
+        "metrics",
+        "warnings",
+        "shown",
+        "explained",
+        "details",
+    ),
+    *("parts", "beside"),
+)
+"""Parts of a page in which names are shortened: all but the table of tests and what was recorded."""
 
 
 def _told_once(parts: Sequence[Section], told: Sequence[str]) -> tuple[Section, ...]:
