@@ -35,8 +35,13 @@ def one_line(text: str) -> str:
 
 
 def visible(name: str) -> str:
-    """The name in one line; between quotes where it is empty, or begins or ends with a blank."""
-    return one_line(name) if name and name == name.strip(" ") else f"“{one_line(name)}”"
+    """The name in one line, delimited."""
+    return one_line(delimited(name))
+
+
+def delimited(name: str) -> str:
+    """The name; between quotes where it is empty, or begins or ends with a blank."""
+    return name if name and name == name.strip(" ") else f"“{name}”"
 
 
 class EscapingStream:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from etude.errors import MachineRefuses
-from etude.escaping import escaped, one_line, visible
+from etude.escaping import delimited, escaped, one_line
 from etude.present.section import Cell, Content, Paragraphs, Picture, Section, Sentence, Table, cell_text
 from etude.present.sentences.comparison import with_full_stop
 
@@ -102,7 +102,7 @@ def _environment() -> Environment:
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset),
         autoescape=True,
-        finalize=_visible,
+        finalize=_delimited,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -117,7 +117,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _visible(value: Any) -> Any:
+def _delimited(value: Any) -> Any:
     """A text with control characters and marks of direction written out, as on a terminal; markup of ours unchanged."""
     if isinstance(value, _Code):
         return escaped(str(value))
@@ -133,7 +133,7 @@ class _Code(str):
 def _shown(cell: Cell) -> str:
     """The text of a cell, in which its blanks are seen."""
     text = cell_text(cell)
-    return visible(text) if text else ""
+    return delimited(text) if text else ""
 
 
 def _key(cell: Cell) -> str:
@@ -155,7 +155,7 @@ def picture_source(picture: Picture) -> str:
 def html_table(table: Table) -> str:
     """A plain table of escaped texts, for a notebook."""
     head = "".join(f"<th>{escape(one_line(heading))}</th>" for heading in table.headings)
-    rows = (map(escape, map(_shown, row)) for row in table.rows)
+    rows = (map(escape, map(one_line, map(_shown, row))) for row in table.rows)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

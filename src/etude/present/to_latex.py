@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from etude.escaping import one_line, visible
+from etude.escaping import delimited, one_line
 from etude.present.section import Cell, Content, Table, cell_text
 
 _ESCAPES = {
@@ -82,7 +82,7 @@ def _table(table: Table, caption: str) -> Iterator[str]:
 
 def _cell(cell: Cell) -> str:
     text = cell_text(cell)
-    return escaped(visible(text) if text else "")
+    return escaped(delimited(text) if text else "")
 
 
 def _comment(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from etude.escaping import one_line, visible
+from etude.escaping import delimited, one_line
 from etude.present.section import Cell, Content, Section, Table, cell_text, page_table
 from etude.present.sentences.comparison import with_full_stop
 
@@ -46,7 +46,7 @@ def table_markdown(table: Table) -> Iterator[str]:
 
 def _cell(cell: Cell) -> str:
     text = cell_text(cell)
-    return escaped(visible(text) if text else "")
+    return escaped(delimited(text) if text else "")
 
 
 def _lines(c: Content) -> Iterator[str]:

@@ -21,7 +21,7 @@ from etude.present.sentences.verdict import answer_lines
 from etude.present.to_html import html_table, to_html
 from support import pages
 
-NAMES = ("x y", "x  y", "x\ny", "x\ty", "x\u3000y", "x\u202ey", "xy", " xy", "xy ", " ", "  ", "\n")
+NAMES = ("x y", "x  y", "x\ny", "x\ty", "x\u3000y", "x\u202ey", "xy", " xy", "xy ", " ", "  ", "\n", "")
 LETTERS = st.text(st.sampled_from(["a", " ", "\n", "\u00a0", "\u202e", "\u2028"]), min_size=1)
 
 
@@ -52,6 +52,7 @@ def test_cells_that_differ_are_seen_to_differ(form: str, names: list[str]) -> No
     found = list(map(as_read, cells(form, page_table("k", "", ("test",), [(name,) for name in names]))))
     assert len(set(found)) == len(names)
     assert all(found)
+    assert not any(r"\u00a0" in cell for cell in found if not any("\u00a0" in name for name in names))
     assert not any("\u202e" in cell or "\u2028" in cell for cell in found)
 
 
