@@ -25,6 +25,25 @@ def escaped(text: str, *, lines: bool = True) -> str:
     return "".join(_shown(character, lines) for character in text)
 
 
+def one_line(text: str) -> str:
+    """The text in one line, from which it can be told: escaped, with other blanks than the usual one written out; of
+    several blanks all but the last are U+00A0, which no program that shows it merges."""
+    if text.isprintable() and "  " not in text:
+        return text
+    shown = "".join(c if c.isprintable() else _shown(c, False, blanks=False) for c in text)
+    return re.sub(" (?= )", "\u00a0", shown)
+
+
+def visible(name: str) -> str:
+    """The name in one line, delimited."""
+    return one_line(delimited(name))
+
+
+def delimited(name: str) -> str:
+    """The name; between quotes where it is empty, or begins or ends with a blank."""
+    return name if name and name == name.strip(" ") else f"“{name}”"
+
+
 class EscapingStream:
     """A text stream that escapes what is written to it; everything else is delegated to the stream below."""
 
@@ -59,8 +78,10 @@ def write_document(stream: TextIO, text: str) -> None:
     unescaped(stream).write(text)
 
 
-def _shown(character: str, lines: bool) -> str:
-    if character.isprintable() or unicodedata.category(character) == "Zs" or (lines and character in "\n\t"):
+def _shown(character: str, lines: bool, *, blanks: bool = True) -> str:
+    if character.isprintable() or (blanks and unicodedata.category(character) == "Zs"):
+        return character
+    if lines and character in "\n\t":
         return character
     if character < " ":
         return repr(character)[1:-1]

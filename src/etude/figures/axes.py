@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Literal
 
 from etude.errors import InputError, UsageError
-from etude.figures.data import Axis, Curve, Layer, Line, Point, Scale, label
+from etude.figures.data import Axis, Curve, Layer, Line, Point, Scale, label, labels
 from etude.figures.plot_options import PlotOptions, Threshold
 from etude.figures.sources import Sample
 from etude.results.series import Floats
@@ -22,6 +22,8 @@ _OPTION = re.compile(r"(?<!\S)-[^\s=]*")
 """A word that begins with a dash, up to its value: `-5` of `gzip -5` chooses a way, not an amount."""
 
 
+MOST_SLANTED = 14
+"""Names that stand side by side at 45 degrees; more stand upright."""
 MOST_POINTS = 2000
 """Points of a curve; of more, every so many-th is drawn."""
 
@@ -127,7 +129,8 @@ def by_names(samples: Sequence[Sample], names: Sequence[str]) -> Places:
             curves = [rest.replace("\0", "").strip(" ,:-_/=()") for rest in rests]
             return replace(_places(samples, curves, [found[-back][0] for found in parts], ""), named=True)
     places = tuple(AxisPosition("", float(n), sample) for n, sample in enumerate(samples))
-    return Places(places, "", tuple((float(n), label(name, 24)) for n, name in enumerate(names)))
+    shown = labels(names, 24)
+    return Places(places, "", tuple((float(n), shown[name]) for n, name in enumerate(names)))
 
 
 def _numbers(name: str) -> list[re.Match[str]]:
@@ -145,7 +148,8 @@ def _places(samples: Sequence[Sample], curves: Sequence[str], texts: Sequence[st
             AxisPosition(curve, float(order.index(text)), sample)
             for curve, text, sample in zip(curves, texts, samples, strict=True)
         )
-        return Places(placed, x_label, tuple((float(n), label(text, 24)) for n, text in enumerate(order)))
+        shown = labels(order, 24)
+        return Places(placed, x_label, tuple((float(n), shown[text]) for n, text in enumerate(order)))
     units = {unit for _, unit in known}
     placed = tuple(
         AxisPosition(curve, x, sample) for curve, (x, _), sample in zip(curves, known, samples, strict=True)
@@ -197,9 +201,8 @@ def x_axis(places: Places, wish: PlotOptions) -> tuple[Axis, Unit]:
     if places.ticks is not None:
         if log == "log":
             raise UsageError("--log x: x is no number here, it is the tests' names")
-        return Axis(label(wish.x_label or places.x_label), "linear", places.ticks, wish.rotate or 0.0), Unit(
-            "1"
-        )
+        rotate = turned([name for _, name in places.ticks]) if wish.rotate is None else wish.rotate
+        return Axis(label(wish.x_label or places.x_label), "linear", places.ticks, rotate), Unit("1")
     if log == "log" and min(numbers, default=1.0) <= 0:
         raise UsageError(f"--log x: x reaches {min(numbers):g}, which has no logarithm")
     if log == "log" and places.unit == "B":
@@ -210,6 +213,13 @@ def x_axis(places: Places, wish: PlotOptions) -> tuple[Axis, Unit]:
         unit = unit_for(numbers, places.unit, wish)
     text = wish.x_label if wish.x_label is not None else with_unit(places.x_label, unit).strip()
     return Axis(label(text), log, x_ticks(numbers, unit, log), wish.rotate or 0.0), unit
+
+
+def turned(names: Sequence[str]) -> float:
+    """Degrees by which names along x are turned so that they do not touch."""
+    if sum(max(len(name), 4) for name in names) <= 44:
+        return 0.0
+    return 90.0 if len(names) > MOST_SLANTED else 45.0
 
 
 def x_ticks(numbers: Sequence[float], unit: Unit, log: Scale) -> tuple[tuple[float, str], ...] | None:

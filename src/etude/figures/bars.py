@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from etude.errors import InputError, UsageError
-from etude.figures.axes import Unit, threshold_lines, unit_for, y_axis
-from etude.figures.data import Axis, Bars, Box, Figure, Panel, Point, check_count, label
+from etude.figures.axes import MOST_SLANTED, Unit, threshold_lines, turned, unit_for, y_axis
+from etude.figures.data import Axis, Bars, Box, Figure, Panel, Point, check_count, label, labels
 from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import (
     Sample,
     bars_note,
     chosen_metrics,
     shown_metric,
+    shown_metrics,
     single_metric,
     summary_point,
 )
 
 MOST_GROUPS = 60
-MOST_SLANTED = 14
-"""Names that stand side by side at 45 degrees; more stand upright."""
 APART = 6.0
 """Error bars of two stacked parts stand this share of the bar's width off its middle, to either side."""
 
@@ -47,7 +46,7 @@ def bars_of(groups: Sequence[Group], wish: PlotOptions) -> Figure:
         for metric in metrics
     }
     text = shown_metric(metrics[0], wish) if len(metrics) == 1 else "time" if units == {"s"} else "value"
-    named = {metric: shown_metric(metric, wish) for metric in metrics}
+    named = shown_metrics(metrics, wish)
     return _figure([name for name, _ in groups], stacks, points, named, text, units.pop(), wish, "bars")
 
 
@@ -73,7 +72,8 @@ def before_after(files: Sequence[tuple[str, Sequence[Sample]]], wish: PlotOption
         for group, test in enumerate(tests)
         for key, members in zip(keys, by_file, strict=True)
     }
-    named = {key: label(name) for key, (name, _) in zip(keys, files, strict=True)}
+    shown = labels(name for name, _ in files)
+    named = {key: shown[name] for key, (name, _) in zip(keys, files, strict=True)}
     base = everything[0].unit(metric)
     stacks = [[key] for key in keys]
     return _figure(tests, stacks, points, named, shown_metric(metric, wish), base, wish, "before-after")
@@ -120,17 +120,16 @@ def _figure(
         for colour, (metric, found) in enumerate(boxes.items())
         if found
     )
-    names = [label(name, 32) for name in groups]
+    shown = labels(groups, 24 if len(groups) > MOST_SLANTED else 32)
+    names = [shown[name] for name in groups]
     edge = wish.bar_width * (0.5 + wish.group_gap / 2)
     first = min(box.x for layer in layers for box in layer.boxes)
     last = max(box.x for layer in layers for box in layer.boxes)
-    slanted = 90.0 if len(names) > MOST_SLANTED else 45.0
-    rotate = slanted if sum(max(len(name), 4) for name in names) > 44 else 0.0
     axis = Axis(
         label(wish.x_label or ""),
         "linear",
         tuple(zip(centres, names, strict=True)),
-        rotate if wish.rotate is None else wish.rotate,
+        turned(names) if wish.rotate is None else wish.rotate,
         first - edge,
         last + edge,
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from etude.errors import UsageError
+from etude.escaping import visible
 
 Scale = Literal["linear", "log"]
 Look = Literal["both", "line", "dots", "filled", "hollow", "steps", "crosses"]
@@ -199,6 +200,51 @@ def label(text: str, longest: int = LONGEST) -> str:
         return clean
     half = (longest - 1) // 2
     return f"{clean[: longest - 1 - half]}…{clean[len(clean) - half :]}"
+
+
+def labels(names: Iterable[str], longest: int = LONGEST) -> dict[str, str]:
+    """The label of each name of one figure; no two names have the same one.
+
+    Names that would be alike once shortened are cut where they agree; those that differ in blanks only have a number.
+    """
+    alike: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        alike.setdefault(label(visible(name) if name else "", longest), []).append(name)
+    found = {same[0]: text for text, same in alike.items() if len(same) == 1}
+    taken = set(found.values())
+    for same in alike.values():
+        for name, text in _cut_alike(same, longest).items() if len(same) > 1 else ():
+            number, free = 1, text
+            while free in taken:
+                number += 1
+                free = f"{label(text, max(longest - len(str(number)) - 3, 1))} ({number})"
+            taken.add(free)
+            found[name] = free
+    return found
+
+
+def _cut_alike(names: Sequence[str], longest: int) -> dict[str, str]:
+    """Names around the part in which they differ, with what is before and behind it cut where it is too long."""
+    texts = [" ".join(visible(name).split()) for name in names]
+    before = _shared(texts)
+    least = min(map(len, texts))
+    behind = min(_shared([text[::-1] for text in texts]), least - before)
+    room = longest - 2 - max(len(text) - before - behind for text in texts)
+    kept_behind = min(behind, max(room // 2, 0))
+    kept_before = min(before, max(room - kept_behind, 0))
+    found = {}
+    for name, text in zip(names, texts, strict=True):
+        end = len(text) - behind
+        middle = text[before - kept_before : end + kept_behind]
+        shown = f"{'…' * (kept_before < before)}{middle}{'…' * (kept_behind < behind)}"
+        found[name] = label(shown, longest)
+    return found
+
+
+def _shared(texts: Sequence[str]) -> int:
+    """Characters at the begin that all have; the first and the last in order differ soonest."""
+    first, last = min(texts), max(texts)
+    return next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
 
 
 def check_count(count: int, what: str) -> None:

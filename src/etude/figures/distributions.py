@@ -20,7 +20,21 @@ from etude.figures.axes import (
     with_unit,
     y_axis,
 )
-from etude.figures.data import Axis, Bars, Box, Curve, Figure, Layer, Panel, Point, Shape, check_count, label
+from etude.figures.data import (
+    LONGEST,
+    Axis,
+    Bars,
+    Box,
+    Curve,
+    Figure,
+    Layer,
+    Panel,
+    Point,
+    Shape,
+    check_count,
+    label,
+    labels,
+)
 from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import Sample, shown_metric, single_metric, values_or_refuse
 from etude.results.series import Floats
@@ -40,7 +54,7 @@ GRID = 80
 
 @dataclass(frozen=True)
 class Distributions:
-    """Samples by name, in the unit of their axis, and how they are drawn."""
+    """Samples by label, in the unit of their axis, and how they are drawn."""
 
     values: Mapping[str, Floats]
     text: str
@@ -79,7 +93,7 @@ class Distributions:
     def figure_side_by_side(self, kind: str, layers: Sequence[Layer]) -> Figure:
         """One with the names along x."""
         self.check_log("y")
-        names = [label(name, 24) for name in self.values]
+        names = list(self.values)
         rotate = 45.0 if sum(map(len, names)) > 36 else 0.0
         x = Axis(
             label(self.wish.x_label or ""),
@@ -95,9 +109,10 @@ def distribution(samples: Sequence[Sample], wish: PlotOptions, kind: str) -> Fig
     """One of ecdf, box, violin, histogram, percentiles. Raises InputError where no value is known."""
     metric = single_metric(samples, wish, f"--kind {kind}")
     found = values_or_refuse(samples, metric, kind)
-    notes = [f"{label(s.name)}: has no value" for s in samples if s.name not in found]
+    shown = labels((s.name for s in samples), 24 if kind in SIDE_BY_SIDE else LONGEST)
+    notes = [f"{shown[s.name]}: has no value" for s in samples if s.name not in found]
     unit = unit_for((float(np.median(values)) for values in found.values()), samples[0].unit(metric), wish)
-    named = {name: values / unit.divisor for name, values in found.items()}
+    named = {shown[name]: values / unit.divisor for name, values in found.items()}
     check_count(len(named), "distributions")
     if not wish.log and spans_decades(np.concatenate(list(named.values()))):
         wish = replace(wish, log="x" if kind in OVER_VALUES else "y")
@@ -111,7 +126,7 @@ def _ecdf(found: Distributions) -> Figure:
         ordered = np.sort(x)
         points = [Point(float(ordered[0]), 0.0)]
         points += [Point(float(v), (n + 1) / ordered.size) for n, v in enumerate(ordered)]
-        layers.append(Curve(label(name), found.thinned(points, label(name)), colour, "steps"))
+        layers.append(Curve(name, found.thinned(points, name), colour, "steps"))
     y = Axis(label(found.wish.y_label or "share of trials at or below"), low=0.0, high=1.02)
     return found.figure_over_values("ecdf", y, layers)
 
@@ -122,7 +137,7 @@ def _percentiles(found: Distributions) -> Figure:
     most = max(x.size for x in found.values.values())
     for colour, (name, x) in enumerate(found.values.items()):
         points = [Point(float(1.0 / (1.0 - rank / x.size)), float(v)) for rank, v in enumerate(np.sort(x))]
-        layers.append(Curve(label(name), found.thinned(points, label(name)), colour, "line"))
+        layers.append(Curve(name, found.thinned(points, name), colour, "line"))
     shares = [
         s for s in (0.0, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999) if 1.0 / (1.0 - s) <= most * 1.001
     ]
@@ -153,11 +168,11 @@ def _histogram(found: Distributions) -> Figure:
                 for (a, b), count in zip(pairwise(shown), counts, strict=True)
                 if count
             )
-            layers.append(Bars(label(name), boxes, colour))
+            layers.append(Bars(name, boxes, colour))
             continue
         steps = [Point(float(shown[0]), 0.0)]
         steps += [Point(float(a), float(c) / x.size) for a, c in zip(shown, counts, strict=False)]
-        layers.append(Curve(label(name), (*steps, Point(float(shown[-1]), 0.0)), colour, "steps"))
+        layers.append(Curve(name, (*steps, Point(float(shown[-1]), 0.0)), colour, "steps"))
     y = Axis(label(found.wish.y_label or "share of trials"), low=0.0)
     return found.figure_over_values("histogram", y, layers)
 
@@ -198,9 +213,7 @@ def _violin(found: Distributions) -> Figure:
     for place, (name, x) in enumerate(found.values.items()):
         outline = _outline(x, float(place), "y" in found.wish.log)
         if not outline:
-            found.notes.append(
-                f"{label(name)}: too few different values for a violin; they are drawn as points"
-            )
+            found.notes.append(f"{name}: too few different values for a violin; they are drawn as points")
             few = tuple(Point(float(place), float(v)) for v in np.unique(x)[:50])
             layers.append(Curve("", few, place, "dots"))
             continue

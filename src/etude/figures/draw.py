@@ -47,6 +47,13 @@ BESIDE = "beside"
 NAMED_DECADES = 3.0
 """Decades of a logarithmic axis below which its ticks between powers of ten have names, too."""
 
+LARGEST_SHARE = 0.35
+"""Share of a figure's height or width that names along an axis may take."""
+SHORT = 24
+"""Letters of an axis' label that fits anyway."""
+FEWEST_LETTERS = 6
+"""Letters of a name along an axis, however little room there is."""
+
 PLACES: dict[str, Any] = {
     "best": "best",
     "top right": "upper right",
@@ -81,14 +88,16 @@ def draw(figure: data.Figure, look: style.Style) -> Canvas:
         if figure.key == BESIDE:
             canvas.align_ylabels(axes)
         panels = list(zip(axes, figure.panels, strict=True))
+        _limit_names(canvas, panels, figure, look)
+        height = canvas.get_figheight()
         place_names_above(canvas, panels, look)
         if figure.key == "best" and not _clear(canvas, panels):
-            _key_below(canvas, panels, figure, look)
+            _key_below(canvas, panels, figure, look, height)
         names, covered = place_names_within(canvas, panels, look)
         if covered and figure.key in ("best", "off"):
             for name in names:
                 name.remove()
-            _key_below(canvas, panels, figure, look, covered)
+            _key_below(canvas, panels, figure, look, height, covered)
             place_names_within(canvas, panels, look, covered)
         return canvas
 
@@ -263,6 +272,36 @@ def _ticks(drawn: Any, axis: data.Axis) -> None:
         _logarithmic_ticks(drawn)
 
 
+def _limit_names(canvas: Canvas, panels: Panels, figure: data.Figure, look: style.Style) -> None:
+    """Names along an axis take a share of the figure; it grows for long ones below, unless its height is given."""
+    every = (figure.x, *(panel.y for panel in figure.panels))
+    if not any(axis.ticks or len(axis.label) > SHORT for axis in every):
+        return
+    canvas.draw_without_rendering()
+    lowest, _ = panels[-1]
+    width, height = canvas.get_size_inches()
+    beside = [(axes.yaxis, panel.y, LARGEST_SHARE * width) for axes, panel in panels]
+    for side, axis, most in (*beside, (lowest.xaxis, figure.x, LARGEST_SHARE * height)):
+        boxes = [name.get_window_extent() for name in side.get_majorticklabels()] if axis.ticks else []
+        below = axis is figure.x
+        room = max((box.height if below else box.width for box in boxes), default=0.0) / canvas.dpi
+        if room <= most:
+            continue
+        if below and look.height is None:
+            canvas.set_size_inches(width, height + room - most)
+            continue
+        names = [name for _, name in axis.ticks or ()]
+        shorter = data.labels(names, max(int(max(map(len, names)) * most / room), FEWEST_LETTERS))
+        side.set_major_formatter(FixedFormatter([plain(shorter[name]) for name in names]))
+    canvas.draw_without_rendering()
+    for axes, panel in panels:
+        box = axes.yaxis.label.get_window_extent()
+        middle = (box.y0 + box.y1) / 2
+        most = 2 * min(middle, canvas.bbox.height - middle)
+        if box.height > most > 0:
+            axes.set_ylabel(plain(data.label(panel.y.label, int(len(panel.y.label) * most / box.height))))
+
+
 def _logarithmic_ticks(drawn: Any) -> None:
     """Plain numbers at 1, 2 and 5 of each decade where there are few decades; only powers of ten have names else."""
     low, high = drawn.get_view_interval()
@@ -300,9 +339,14 @@ def _common_key(canvas: Canvas, entries: Sequence[tuple[Artist, str]], place: st
 
 
 def _key_below(
-    canvas: Canvas, panels: Panels, figure: data.Figure, look: style.Style, lines: Sequence[data.Line] = ()
+    canvas: Canvas,
+    panels: Panels,
+    figure: data.Figure,
+    look: style.Style,
+    height: float,
+    lines: Sequence[data.Line] = (),
 ) -> None:
-    """One key below in place of those in the panels, these lines in it too, and room for it."""
+    """One key below in place of those in the panels, these lines in it too, and room for it. height: without it."""
     for earlier in canvas.legends[:]:
         earlier.remove()
     layers = [] if figure.key == "off" else [layer for _, panel in panels for layer in panel.layers]
@@ -314,7 +358,7 @@ def _key_below(
     _common_key(canvas, [(handle, name) for name, handle in entries], "below", look)
     if look.height is None:
         rows = canvas.legends[0].get_window_extent().height / canvas.dpi
-        canvas.set_size_inches(look.width, _height(figure, look) + rows)
+        canvas.set_size_inches(look.width, height + rows)
 
 
 def _clear(canvas: Canvas, panels: Panels) -> bool:

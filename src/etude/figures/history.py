@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from etude.figures.data import GREY, Axis, Band, Curve, Figure, Layer, Line, Panel, Point, label
+from etude.figures.data import GREY, Axis, Band, Curve, Figure, Layer, Line, Panel, Point, label, labels
 from etude.history.metric_history import Change, Course
 from etude.stats.intervals import mean_interval
 from etude.store.entry import Entry
@@ -35,13 +35,17 @@ def history(found: Sequence[Course]) -> Figure:
     ]
     committed = shown[0].entries[0].committed is not None
     axis = Axis("time of the commit" if committed else "time of the measurement", ticks=_ticks(every))
-    panels = tuple(_panel(course, xs) for course, xs in zip(shown, at, strict=True))
+    titles = [f"{course.test} on {course.machine.name}" for course in shown]
+    named = labels(titles)
+    panels = tuple(
+        _panel(course, xs, named[title]) for course, xs, title in zip(shown, at, titles, strict=True)
+    )
     if any(len(entry.values) > 1 for course in shown for entry in course.entries):
         notes.append("error bars: 95 % interval of each result's own trials")
     return Figure(axis, panels, key="above", notes=tuple(notes), kind="history")
 
 
-def _panel(course: Course, at: Sequence[float]) -> Panel:
+def _panel(course: Course, at: Sequence[float], title: str) -> Panel:
     divisor, unit = scale_of(course.value(float(np.median(course.levels))), course.unit)
     starts = [*course.found.starts, len(at)]
     points = tuple(_point(course, place, x).divided(divisor) for place, x in enumerate(at))
@@ -57,7 +61,7 @@ def _panel(course: Course, at: Sequence[float]) -> Panel:
         Line(_between(at, place), "" if place in told else "machine", "x") for place, _ in course.machines
     ]
     y = Axis(label(f"{course.metric} ({unit})" if unit else course.metric))
-    return Panel(y, tuple(layers), 1.0, label(f"{course.test} on {course.machine.name}"))
+    return Panel(y, tuple(layers), 1.0, title)
 
 
 def _point(course: Course, place: int, x: float) -> Point:

@@ -19,7 +19,7 @@ from etude.figures.axes import (
     x_axis,
     y_axis,
 )
-from etude.figures.data import Curve, Figure, Panel, Point, check_count, label
+from etude.figures.data import Curve, Figure, Panel, Point, check_count, label, labels
 from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import Sample, bars_note, chosen_metrics, shown_metric, summary_point
 
@@ -83,12 +83,13 @@ def curves(
         raise InputError("nothing to plot: no included trial has a value of that metric")
     unit = unit_for((p.y for _, points in named for p in points), base, wish)
     found, notes = [], []
+    names = labels(name for name, _ in named)
     for colour, (name, points) in enumerate(named):
         if not points:
-            notes.append(f"{label(name)}: has no value and is left out")
+            notes.append(f"{names[name]}: has no value and is left out")
             continue
-        kept, lost = on_log_axis([p.divided(unit.divisor) for p in points], wish, label(name))
-        drawn, fewer = thinned(kept, label(name))
+        kept, lost = on_log_axis([p.divided(unit.divisor) for p in points], wish, names[name])
+        drawn, fewer = thinned(kept, names[name])
         notes += lost + fewer
-        found.append(Curve(label(name), drawn, colour))
+        found.append(Curve(names[name], drawn, colour))
     return tuple(found), unit, notes

@@ -12,7 +12,21 @@ from etude.analysis.subject import Subject
 from etude.analysis.warnings import DataWarning
 from etude.errors import InputError
 from etude.figures.axes import Unit, unit_for, with_unit
-from etude.figures.data import GREY, Axis, Band, Bars, Box, Curve, Figure, Layer, Panel, Point, Shape, label
+from etude.figures.data import (
+    GREY,
+    Axis,
+    Band,
+    Bars,
+    Box,
+    Curve,
+    Figure,
+    Layer,
+    Panel,
+    Point,
+    Shape,
+    label,
+    labels,
+)
 from etude.figures.plot_options import PlotOptions
 from etude.figures.timeline import ALARM
 from etude.results.monitor import Floats, Monitor
@@ -198,6 +212,7 @@ def _trials(
     least = (seen.at(seen.high_ns) - seen.at(seen.low_ns)) / 1500
     layers: list[Layer] = list(shades)
     names = dict.fromkeys((test, colour) for test, *_, colour in trials)
+    shown = labels(test for test, _ in names) | {"excluded": "excluded"}
     for name, hue in (*names, ("excluded", GREY)):
         boxes = tuple(
             _box(seen, span, elapsed / unit.divisor, least)
@@ -205,7 +220,7 @@ def _trials(
             if (test == name if kept and hue != GREY else not kept and hue == GREY)
         )
         if boxes:
-            layers.append(Bars(label(name), boxes, hue, pale=True))
+            layers.append(Bars(shown[name], boxes, hue, pale=True))
     far = tuple(
         Point(seen.at(sum(span) / 2), elapsed / unit.divisor)
         for test, number, span, elapsed, _, _ in trials

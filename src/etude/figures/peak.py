@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from etude.errors import InputError
-from etude.figures.data import Axis, Bars, Box, Curve, Figure, Layer, Line, Mark, Panel, Point, Scale
+from etude.figures.data import Axis, Bars, Box, Curve, Figure, Layer, Line, Mark, Panel, Point, Scale, labels
 
 NARROW = 0.012
 """Width of a bar, as a share of the x axis."""
@@ -48,6 +48,7 @@ def load_factors(courses: Sequence[Course], title: str = "") -> Figure:
     """
     divisor, unit = _time_unit([sum(course.costs_s) for course in _made(courses)])
     layers: list[Layer] = []
+    shown = labels(course.name for course in courses)
     for number, course in enumerate(courses):
         ends = list(accumulate(course.costs_s))
         starts = [0.0, *ends[:-1]]
@@ -58,7 +59,7 @@ def load_factors(courses: Sequence[Course], title: str = "") -> Figure:
             for x in (start, end)
         ]
         marks = tuple(Point(end / divisor, y) for end, y in zip(ends, factors, strict=True))
-        layers += [Curve(course.name, tuple(path), number, "line"), Curve("", marks, number, "hollow")]
+        layers += [Curve(shown[course.name], tuple(path), number, "line"), Curve("", marks, number, "hollow")]
     panel = Panel(Axis("load factor", low=0.0), (*layers, Line(1.0, "")))
     return Figure(
         Axis(f"benchmarking time ({unit})", low=0.0),
@@ -80,11 +81,12 @@ def time_at_loads(courses: Sequence[Course], title: str = "") -> Figure:
     width = NARROW * high
     divisor, unit = _time_unit([max(_spent(course, width).values()) for course in courses])
     panels = []
+    shown = labels(course.name for course in courses)
     for number, course in enumerate(courses):
         boxes = tuple(Box(factor, width, 0.0, s / divisor) for factor, s in _spent(course, width).items())
         trials = f"{len(course.loads)} trials, {sum(course.costs_s) / divisor:.3g} {unit}"
         layers: tuple[Layer, ...] = (Bars("", boxes, number), Line(1.0, "", "x"))
-        panels.append(Panel(Axis(f"time ({unit})"), layers, title=f"{course.name}: {trials}"))
+        panels.append(Panel(Axis(f"time ({unit})"), layers, title=f"{shown[course.name]}: {trials}"))
     return Figure(
         Axis("load factor", low=0.0, high=high), tuple(panels), title, key="off", kind="time-at-loads"
     )
@@ -103,8 +105,9 @@ def readings_over_load(
 
 def readings_over_runlength(trials: Sequence[Varying], y: str, title: str = "") -> Figure:
     """Figure 5: the reading of each trial over its run length, a panel a load."""
+    shown = labels(each.name for each in trials)
     panels = [
-        Panel(Axis(y), (Curve("", _points(each), number, "crosses"),), title=each.name)
+        Panel(Axis(y), (Curve("", _points(each), number, "crosses"),), title=shown[each.name])
         for number, each in enumerate(trials)
     ]
     return Figure(Axis("run length (s)"), tuple(panels), title, key="off", kind="readings-over-runlength")
@@ -117,8 +120,9 @@ def trials_needed(
 
     needed: by name, pairs of run length in s and trials. sweet_s: the run length that is suggested.
     """
+    shown = labels(needed)
     layers: list[Layer] = [
-        Curve(name, tuple(Point(r, t) for r, t in sorted(pairs)), number)
+        Curve(shown[name], tuple(Point(r, t) for r, t in sorted(pairs)), number)
         for number, (name, pairs) in enumerate(needed.items())
     ]
     if sweet_s is not None:
@@ -171,8 +175,9 @@ def searches_over_load(
 ) -> Figure:
     """A curve a search, through the means of its trials at each load, and a mark at each peak."""
     layers: list[Layer] = [Line(limit, "limit", side="left")]
+    shown = labels(search.name for search in found)
     for number, search in enumerate(found):
-        layers.append(Curve(search.name, _means(search), number))
+        layers.append(Curve(shown[search.name], _means(search), number))
         if search.peak is not None:
             bounded = search.low is not None and search.high is not None
             ends = (search.low, search.high) if bounded else (None, None)

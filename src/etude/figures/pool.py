@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from etude.cluster.pool.journal import Submitted
 from etude.cluster.pool.usage import PoolUsage, kind_of_end
-from etude.figures.data import Axis, Bars, Box, Figure, Panel, label
+from etude.figures.data import Axis, Bars, Box, Figure, Panel, labels
 from etude.units.formatting import counted
 
 MOST_NODES = 40
@@ -40,8 +40,9 @@ def jobs_over_time(usage: PoolUsage) -> Figure:
         notes.append(f"{counted(more, 'more node')} not drawn")
     if waiting := sum(job.ended is None or job.ended.started_s is None for job in usage.jobs):
         notes.append(f"{counted(waiting, 'job')} without a begin not drawn")
+    shown = labels(names)
     y = Axis(
-        "", ticks=tuple((row, label(name)) for name, row in rows.items()), low=-0.6, high=len(names) - 0.4
+        "", ticks=tuple((row, shown[name]) for name, row in rows.items()), low=-0.6, high=len(names) - 0.4
     )
     return Figure(
         Axis(f"time since the first submission ({unit})", low=0.0, high=usage.span_s / divisor * 1.02 or 1.0),

@@ -13,7 +13,20 @@ import numpy as np
 from etude.analysis.comparisons import noise_of
 from etude.errors import InputError, UsageError
 from etude.figures.axes import AxisPosition, mark_lines, place, threshold_lines, x_axis, y_axis
-from etude.figures.data import GREY, Axis, Curve, Figure, Layer, Line, Mark, Panel, Point, Shape, label
+from etude.figures.data import (
+    GREY,
+    Axis,
+    Curve,
+    Figure,
+    Layer,
+    Line,
+    Mark,
+    Panel,
+    Point,
+    Shape,
+    label,
+    labels,
+)
 from etude.figures.lines import curve_points, curves
 from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import Sample, bars_note, shown_metric, single_metric
@@ -74,7 +87,7 @@ def ratio(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
             notes += said
     if known:
         notes.append(f"ratios: {100 * wish.confidence:g} % intervals (bootstrap)")
-    low = Panel(Axis(label(f"ratio to {top.reference}", 32)), tuple(layers), 0.8)
+    low = Panel(Axis(label(f"ratio to {top.names[top.reference]}", 32)), tuple(layers), 0.8)
     return Figure(top.axis, (top.panel, low), label(wish.title, 120), wish.key, tuple(notes), "ratio")
 
 
@@ -117,9 +130,9 @@ def _level_marks(
     found = _crossing(pairs, level, log, wish) if pairs else None
     if not places:
         why = _told(found.why, points, top) if found is not None and found.why else None
-        return [], [f"{name} does not cross {_percent(level)}: {why}"] if why else []
+        return [], [f"{top.names[name]} does not cross {_percent(level)}: {why}"] if why else []
     marks = [Mark(x, level, top.shown_x(x)) for x in places]
-    said = [f"{name} crosses {_percent(level)} at {mark.label}" for mark in marks]
+    said = [f"{top.names[name]} crosses {_percent(level)} at {mark.label}" for mark in marks]
     if found is not None and found.interval is not None:
         low, high = (end / top.x_unit.divisor for end in (found.interval.low, found.interval.high))
         marks[-1] = replace(marks[-1], low=low, high=high)
@@ -160,6 +173,7 @@ class Upper:
         metric = single_metric(samples, wish, f"--kind {kind}")
         places = place(samples, wish.parameter)
         self.placed: dict[str, list[AxisPosition]] = places.curves()
+        self.names = labels(self.placed)
         if len(self.placed) < 2:
             raise UsageError(
                 f"--kind {kind} compares series over x; there is only one: {next(iter(self.placed)) or '–'}"
@@ -263,6 +277,8 @@ def pvalues(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
     base = {p.x: p.sample for p in top.placed[top.reference]}
     layers: list[Layer] = [Line(P_LEVEL, f"p = {P_LEVEL:g}", side="left")]
     notes, found = list(top.notes), 0
+    several = len(top.placed) > 2
+    called = labels(f"{name} {shown}" if several else shown for name in top.placed for _, _, shown in tests)
     for name, placed in top.placed.items():
         for test, count, shown in tests if name != top.reference else ():
             pairs = [
@@ -275,12 +291,13 @@ def pvalues(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
             ]
             if count and not points:
                 notes.append(
-                    f"no x has {count} trials of both {name} and {top.reference}: these are not drawn"
+                    f"no x has {count} trials of both {top.names[name]} and {top.names[top.reference]}: "
+                    "these are not drawn"
                 )
                 continue
             found += len(points)
-            curve = f"{name} {shown}" if len(top.placed) > 2 else shown
-            layers.append(Curve(label(curve), tuple(points), len(top.placed) + len(layers) - 1))
+            curve = called[f"{name} {shown}" if several else shown]
+            layers.append(Curve(curve, tuple(points), len(top.placed) + len(layers) - 1))
     if not found:
         raise InputError(
             "nothing to plot: no x has two trials of both series, or none varies: there is no p-value"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from etude.analysis.loads import QUANTILES, WindowFigures
-from etude.figures.data import Axis, Band, Curve, Figure, Layer, Line, Look, Panel, Point, label
+from etude.figures.data import Axis, Band, Curve, Figure, Layer, Line, Look, Panel, Point, labels
 from etude.results.histograms import Histogram
 from etude.units.formatting import scale_of
 
@@ -57,6 +57,7 @@ def distributions(named: Sequence[tuple[str, Histogram]]) -> Figure:
     """The share of responses that took longer than a time, both on log axes: the tail is a line of its own length."""
     layers = []
     divisor, unit = scale_of(max(float(found.values[-1]) for _, found in named) * 1e-9, "s")
+    shown = labels(name for name, _ in named)
     for number, (name, found) in enumerate(named):
         total = int(found.counts.sum())
         longer = total - found.counts.cumsum()
@@ -68,7 +69,7 @@ def distributions(named: Sequence[tuple[str, Histogram]]) -> Figure:
             for place in where
             if longer[place] > 0 and times[place] > 0
         ]
-        layers.append(Curve(label(name), tuple(points), number, "line"))
+        layers.append(Curve(shown[name], tuple(points), number, "line"))
     low = min((p.y for layer in layers for p in layer.points), default=1e-3)
     lines = [Line(1 - p / 100, f"p{p:g}") for p in QUANTILES if 1 - p / 100 >= low]
     panel = Panel(Axis("share that took longer", "log", low=low / 1.5, high=1.5), (*layers, *lines))

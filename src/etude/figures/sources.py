@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from etude.analysis.subject import Subject
 from etude.analysis.verdict import metric_summary
 from etude.analysis.verdict_options import VerdictOptions
 from etude.errors import InputError, UsageError
-from etude.figures.data import Box, Point, label
+from etude.figures.data import Box, Point, labels
 from etude.figures.plot_options import Bars, PlotOptions
 from etude.results.series import Floats, Series
 from etude.stats.columns import display_name, metric_name
@@ -193,7 +193,14 @@ def _few(names: Sequence[str], most: int = 12) -> str:
 
 def shown_metric(metric: str, wish: PlotOptions) -> str:
     """Name of a metric in a figure."""
-    return label(display_name(metric) if wish.plain_names else metric.replace("_", " "))
+    return shown_metrics([metric], wish)[metric]
+
+
+def shown_metrics(metrics: Iterable[str], wish: PlotOptions) -> dict[str, str]:
+    """Names of the metrics of one figure."""
+    texts = {m: display_name(m) if wish.plain_names else m.replace("_", " ") for m in metrics}
+    named = labels(texts.values())
+    return {metric: named[text] for metric, text in texts.items()}
 
 
 def summary_point(sample: Sample, metric: str, wish: PlotOptions, *, x: float = 0.0) -> Point | None:

@@ -26,6 +26,7 @@ from etude.figures.data import (
     State,
     check_count,
     label,
+    labels,
 )
 from etude.surface.effects import MainEffect
 from etude.surface.effects import main_effects as effects_of
@@ -122,18 +123,20 @@ def over_levels(
     _check(known)
     check_count(len(names), "lines")
     layers: list[Layer] = []
+    shown = labels(names)
     for number, name in enumerate(names):
         mine = sorted((k for k in known if k.y == number and k.value is not None), key=lambda k: k.x)
         aside = 0.0 if x.numbers is not None else 0.14 * (number - (len(names) - 1) / 2)
         points = {k: Point(x.places[k.x] + aside, k.value or 0.0, k.low, k.high) for k in mine}
+        text = shown[name]
         if x.numbers is not None and points:
-            layers.append(Curve(label(name), tuple(points.values()), number, "line"))
-            name = ""
+            layers.append(Curve(text, tuple(points.values()), number, "line"))
+            text = ""
         for states, look in (({"measured"}, "filled"), ({"predicted", "bounded"}, "hollow")):
             some = tuple(point for k, point in points.items() if k.state in states)
             if some:
-                layers.append(Curve(label(name), some, number, look))  # type: ignore[arg-type]
-                name = ""
+                layers.append(Curve(text, some, number, look))  # type: ignore[arg-type]
+                text = ""
     low = 0.0 if min(k.low or k.value or 0.0 for k in known if k.value is not None) >= 0 else None
     return Figure(
         x.axis(),
@@ -152,15 +155,17 @@ def main_effects(effects: Sequence[MainEffect], response: str, title: str = "") 
     layers: list[Layer] = [Line(1.0, "")]
     ticks: list[tuple[float, str]] = []
     at = 0
+    factors = labels((effect.factor for effect in effects), 24)
     for number, effect in enumerate(effects):
         found = [(at + n, ratio) for n, ratio in enumerate(effect.ratios) if ratio is not None]
         points = tuple(Point(float(x), ratio.value, ratio.low, ratio.high) for x, ratio in found)
         if number % 2 == 0:
-            layers.append(Band(at - 0.6, at + len(effect.levels) - 0.4, label(effect.factor, 24)))
+            layers.append(Band(at - 0.6, at + len(effect.levels) - 0.4, factors[effect.factor]))
         else:
-            layers.append(Band(at - 0.6, at - 0.6, label(effect.factor, 24)))
+            layers.append(Band(at - 0.6, at - 0.6, factors[effect.factor]))
         layers.append(Curve("", points, number))
-        ticks += [(float(at + n), label(text, 12)) for n, text in enumerate(effect.levels)]
+        shown = labels(effect.levels, 12)
+        ticks += [(float(at + n), shown[text]) for n, text in enumerate(effect.levels)]
         at += len(effect.levels)
     widest = max((len(a[1]) + len(b[1])) / 2 + 0.5 for a, b in pairwise(ticks))
     many = widest * LETTER * len(ticks) > 1
@@ -184,6 +189,7 @@ def cost_by_policy(hours: Mapping[str, Mapping[str, float]], title: str = "") ->
     bottom, top = _decade_below(min(every)), max(every) * 1.15
     width = 0.8 / len(policies)
     layers = []
+    shown, below = labels(policies, 32), labels(hours, 24)
     for number, policy in enumerate(policies):
         aside = width * (number - (len(policies) - 1) / 2)
         boxes = tuple(
@@ -191,8 +197,8 @@ def cost_by_policy(hours: Mapping[str, Mapping[str, float]], title: str = "") ->
             for place, each in enumerate(hours.values())
             if each.get(policy, 0.0) > 0
         )
-        layers.append(Bars(label(policy, 32), boxes, number))
-    ticks = tuple((float(n), label(name, 24)) for n, name in enumerate(hours))
+        layers.append(Bars(shown[policy], boxes, number))
+    ticks = tuple((float(n), below[name]) for n, name in enumerate(hours))
     y = Axis("benchmarking time (h)", "log", _log_ticks(bottom, top), low=bottom, high=top)
     return Figure(
         Axis("", "linear", ticks), (Panel(y, tuple(layers)),), label(title, 90), key="above", kind="cost-by-policy"
@@ -212,8 +218,9 @@ def cost_against(
         raise InputError("nothing to draw: no target has benchmarking hours")
     share = max(at for at, _ in pairs) <= 1
     factor = 100.0 if share else 1.0
+    shown = labels(lines, 32)
     curves = tuple(
-        Curve(label(name, 32), tuple(Point(factor * at, h) for at, h in sorted(each)), number)
+        Curve(shown[name], tuple(Point(factor * at, h) for at, h in sorted(each)), number)
         for number, (name, each) in enumerate(lines.items())
     )
     places = tuple(sorted({factor * at for at, _ in pairs}))
@@ -258,12 +265,13 @@ def _check(known: Sequence[KnownValue]) -> list[float]:
 
 def _apart(places: Sequence[float], texts: Sequence[str], share: float) -> tuple[tuple[float, str], ...]:
     """Ticks whose names do not touch; the last is always there."""
+    shown = labels(texts, 16)
     if len(places) < 2:
-        return tuple((at, label(text, 16)) for at, text in zip(places, texts, strict=True))
+        return tuple((at, shown[text]) for at, text in zip(places, texts, strict=True))
     letter = LETTER * (places[-1] - places[0]) / share
     kept: list[tuple[float, str]] = []
     for at, text in reversed(list(zip(places, texts, strict=True))):
-        name = label(text, 16)
+        name = shown[text]
         if not kept or kept[-1][0] - at >= letter * ((len(name) + len(kept[-1][1])) / 2 + 0.5):
             kept.append((at, name))
     return tuple(reversed(kept))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from etude.claims.stored_claims import StoredClaims
+from etude.escaping import escaped
 from etude.present.sentences.artifact import Part, parts
 from etude.present.to_latex import escaped as latex
 from etude.present.to_markdown import escaped as markdown
@@ -52,8 +53,8 @@ def _latex(part: Part) -> Iterator[str]:
 
 
 def _one_line(text: str) -> str:
-    """A line of code: control characters become blanks."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    """A line of code, with control characters written out."""
+    return escaped(text, lines=False)
 
 
 _FORMS: Mapping[str, tuple[Callable[[Part], Iterator[str]], str]] = {

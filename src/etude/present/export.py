@@ -13,8 +13,7 @@ from etude.errors import cannot_write
 from etude.osutil.trust import write_user_file
 from etude.present.section import Table
 from etude.present.sections.bench import verdict_table
-from etude.present.sentences.verdict import answer_lines, status_line
-from etude.present.sentences.warnings import group_text
+from etude.present.sentences.verdict import answer_lines, note_lines, status_line
 from etude.present.to_html import html_lines, html_table
 from etude.present.to_json import json_text, summary_figures, verdict_document
 from etude.present.to_markdown import table_markdown
@@ -76,7 +75,7 @@ def to_markdown(verdict: Verdict) -> str:
     """A table of the primary metric, and the sentences."""
     notes = [
         *filter(None, [status_line(verdict)]),
-        *map(group_text, verdict.warnings),
+        *note_lines(verdict),
         *answer_lines(verdict),
     ]
     return "\n".join([*table_markdown(_table(verdict)), "", *[f"- {note}" for note in notes], ""])
@@ -88,6 +87,6 @@ def _table(verdict: Verdict) -> Table:
 
 def as_html(verdict: Verdict) -> str:
     """The table of the primary metric, and the sentences below it."""
-    notes = [f"Note: {group_text(group)}" for group in verdict.warnings]
+    notes = [f"Note: {line}" for line in note_lines(verdict)]
     lines = [*filter(None, [status_line(verdict)]), *answer_lines(verdict), *notes]
     return html_table(_table(verdict)) + html_lines(lines)

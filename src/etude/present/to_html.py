@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from etude.errors import MachineRefuses
-from etude.escaping import escaped
+from etude.escaping import delimited, escaped, one_line
 from etude.present.section import Cell, Content, Paragraphs, Picture, Section, Sentence, Table, cell_text
 from etude.present.sentences.comparison import with_full_stop
 
@@ -102,18 +102,38 @@ def _environment() -> Environment:
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset),
         autoescape=True,
-        finalize=_visible,
+        finalize=_delimited,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"key": _key, "text": cell_text, "source": picture_source, "stop": with_full_stop}
+    environment.filters |= {
+        "key": _key,
+        "text": _shown,
+        "code": _Code,
+        "source": picture_source,
+        "stop": with_full_stop,
+    }
     return environment
 
 
-def _visible(value: Any) -> Any:
+def _delimited(value: Any) -> Any:
     """A text with control characters and marks of direction written out, as on a terminal; markup of ours unchanged."""
-    return escaped(value) if type(value) is str else value
+    if isinstance(value, _Code):
+        return escaped(str(value))
+    return one_line(value) if type(value) is str else value
+
+
+class _Code(str):
+    """A text of several lines, which stay so."""
+
+    __slots__ = ()
+
+
+def _shown(cell: Cell) -> str:
+    """The text of a cell, in which its blanks are seen."""
+    text = cell_text(cell)
+    return delimited(text) if text else ""
 
 
 def _key(cell: Cell) -> str:
@@ -134,8 +154,8 @@ def picture_source(picture: Picture) -> str:
 
 def html_table(table: Table) -> str:
     """A plain table of escaped texts, for a notebook."""
-    head = "".join(f"<th>{escape(heading)}</th>" for heading in table.headings)
-    rows = (map(escape, map(cell_text, row)) for row in table.rows)
+    head = "".join(f"<th>{escape(one_line(heading))}</th>" for heading in table.headings)
+    rows = (map(escape, map(one_line, map(_shown, row))) for row in table.rows)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
@@ -163,7 +183,7 @@ def notebook_html(section: Section) -> str:
 
 def html_lines(lines: Iterable[str]) -> str:
     """Sentences, escaped, each a paragraph."""
-    return "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return "".join(f"<p>{escape(one_line(line))}</p>" for line in lines)
 
 
 def _asset(name: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from etude.present.section import Content, Table, cell_text
+from etude.escaping import delimited, one_line
+from etude.present.section import Cell, Content, Table, cell_text
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -36,7 +37,7 @@ _ESCAPES = {
     "→": r"\ensuremath{\rightarrow}",
     "≤": r"\ensuremath{\leq}",
     "≥": r"\ensuremath{\geq}",
-    "\u00a0": "~",
+    "\u00a0": r"\nobreakspace{}",
 }
 
 
@@ -46,9 +47,8 @@ def to_latex(content: Content) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text that LaTeX sets as it is; control characters become blanks."""
-    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return "".join(_ESCAPES.get(c, c) for c in plain)
+    """Text that LaTeX sets as it is, with control characters written out."""
+    return "".join(_ESCAPES.get(c, c) for c in one_line(text))
 
 
 def _lines(c: Content) -> Iterator[str]:
@@ -76,10 +76,15 @@ def _table(table: Table, caption: str) -> Iterator[str]:
     yield rf"{' & '.join(map(escaped, table.headings))} \\"
     yield r"\midrule"
     for row in table.rows:
-        yield rf"{' & '.join(escaped(cell_text(cell)) for cell in row)} \\"
+        yield rf"{' & '.join(_cell(cell) for cell in row)} \\"
     yield from (r"\bottomrule", r"\end{tabular}", r"\end{table}", "")
+
+
+def _cell(cell: Cell) -> str:
+    text = cell_text(cell)
+    return escaped(delimited(text) if text else "")
 
 
 def _comment(text: str) -> str:
     """One line, so that nothing in it is set."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return one_line(text)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from etude.present.section import Content, Section, Table, cell_text, page_table
+from etude.escaping import delimited, one_line
+from etude.present.section import Cell, Content, Section, Table, cell_text, page_table
 from etude.present.sentences.comparison import with_full_stop
 
 MOST_ROWS = 40
@@ -24,7 +25,7 @@ def to_markdown(content: Content) -> str:
 
 def escaped(text: str) -> str:
     """Text that is shown as it is, in a paragraph, a list or a table."""
-    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    text = one_line(text)
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = _SPECIAL.sub(r"\\\g<0>", text)
     text = _BARE_LINK.sub("\\1\u200b", text)
@@ -38,9 +39,14 @@ def table_markdown(table: Table) -> Iterator[str]:
     yield f"| {' | '.join(map(escaped, table.headings))} |"
     yield f"| {' | '.join('---:' if numeric else '---' for numeric in table.numeric)} |"
     for row in table.rows[:MOST_ROWS]:
-        yield f"| {' | '.join(escaped(cell_text(cell)) for cell in row)} |"
+        yield f"| {' | '.join(_cell(cell) for cell in row)} |"
     if len(table.rows) > MOST_ROWS:
         yield from ("", f"and {len(table.rows) - MOST_ROWS} more rows")
+
+
+def _cell(cell: Cell) -> str:
+    text = cell_text(cell)
+    return escaped(delimited(text) if text else "")
 
 
 def _lines(c: Content) -> Iterator[str]:

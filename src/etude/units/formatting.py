@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 HOUR_S, DAY_S = 3600.0, 86400.0
 YEAR_S = 365.25 * DAY_S
@@ -11,6 +12,8 @@ _BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB")
 _COUNTS = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 LONGEST_RATIO = 1e6
 """Ratios from here on have four digits and an exponent."""
+WIDE = 100.0
+"""The same from here on if the other end would be zero with two decimals."""
 MOST_DECIMALS = 5
 
 
@@ -78,14 +81,22 @@ def span(low: float, high: float) -> str:
 def ratio_format(largest: float, low: float, high: float) -> str:
     """The format of ratios up to `largest` whose interval has these ends."""
     width = abs(high - low)
-    if LONGEST_RATIO <= largest < math.inf:
-        return ".4g"
-    if width == 0:
+    ends = [end for end in (low, high) if math.isfinite(end)]
+    largest = max((size for size in (largest, *ends) if size < math.inf), default=0.0)
+    if width == 0 or largest >= LONGEST_RATIO or (largest >= WIDE and _vanishing(ends, 2)):
         return ".4g"
     places = 2 if not width < math.inf else max(2, 1 - math.floor(math.log10(width)))
-    while places < MOST_DECIMALS and any(end != 1.0 and round(end, places) == 1.0 for end in (low, high)):
+    while places < MOST_DECIMALS and (
+        _vanishing(ends, places) or any(end != 1.0 and round(end, places) == 1.0 for end in ends)
+    ):
         places += 1
-    return f".{min(places, MOST_DECIMALS)}f"
+    places = min(places, MOST_DECIMALS)
+    return ".4g" if _vanishing(ends, places) else f".{places}f"
+
+
+def _vanishing(ends: Sequence[float], places: int) -> bool:
+    """True if one that is not zero would be zero with so many decimals."""
+    return any(end and not round(end, places) for end in ends)
 
 
 def duration(seconds: float) -> str:

@@ -104,8 +104,9 @@ def test_latex_of_hostile_names_has_its_columns_and_its_ends(hostile: Path) -> N
 
 
 def test_control_characters_and_newlines_do_not_get_through() -> None:
-    assert latex.escaped("a\nb\x1b[31m\x00c") == "a b {[}31m c"
-    assert markdown.escaped("a\nb\x1b\u202ec") == "a b c"
+    slash = latex.escaped("\\")
+    assert latex.escaped("a\nb\x1b[31m\x00c") == f"a{slash}nb{slash}x1b{{[}}31m{slash}x00c"
+    assert markdown.escaped("a\nb\x1b\u202ec") == r"a\\nb\\x1b\\u202ec"
 
 
 def test_a_markdown_report_answers_the_questions(tmp_path: Path) -> None:

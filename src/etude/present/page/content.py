@@ -15,8 +15,10 @@ from etude.analysis.gate import answers, parse_bound
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.analysis.warnings import meaning_of
 from etude.errors import EtudeError, MachineRefuses
+from etude.escaping import delimited
 from etude.osutil.files import replace_file
 from etude.osutil.trust import write_user_file
+from etude.present.long_names import shortened
 from etude.present.page.answers import answers_of, headline
 from etude.present.page.engine_sections import engine_sections
 from etude.present.page.gather import SEARCHES, Gathered, kind_of
@@ -104,7 +106,25 @@ def content_of(
         beside=beside,
     )
     masked: Content = found.mask.parts(content)
-    return masked
+    names = [found.mask.text(test.test) for verdict in found.verdicts for test in verdict.tests]
+    return replace(masked, **{part: shortened(getattr(masked, part), names) for part in _TELLING})
+
+
+_TELLING = (
+    *(
+        "headline",
+        "answers",
+        "expectations",
+        "comparisons",
+        "metrics",
+        "warnings",
+        "shown",
+        "explained",
+        "details",
+    ),
+    *("parts", "beside"),
+)
+"""Parts of a page in which names are shortened: all but the table of tests and what was recorded."""
 
 
 def _told_once(parts: Sequence[Section], told: Sequence[str]) -> tuple[Section, ...]:
@@ -162,7 +182,7 @@ def _shown(found: Gathered, warnings: Sequence[Warned]) -> list[TestSection]:
         TestSection(
             where := anchor(result, place),
             f"{test.test} ({verdict.subject.label})" if len(found.verdicts) > 1 else test.test,
-            test_line(test, verdict.primary).removeprefix(f"{test.test}: "),
+            test_line(test, verdict.primary).removeprefix(f"{delimited(test.test)}: "),
             tuple(each for each in warnings if each.chart == where),
         )
         for result, verdict in enumerate(found.verdicts)
@@ -290,7 +310,7 @@ def expectations_of(found: Gathered) -> tuple[Expectation, ...]:
             purpose, expect = str(entry.get("purpose") or ""), str(entry.get("expect") or "")
             if purpose or expect:
                 met, why = _judged(expect, test, verdict, across) if expect else ("", "")
-                line = text.test_line(test, verdict.primary).removeprefix(f"{test.test}: ")
+                line = text.test_line(test, verdict.primary).removeprefix(f"{delimited(test.test)}: ")
                 result.append(Expectation(test.test + where, purpose, expect, line, met, why))
     return tuple(result)
 

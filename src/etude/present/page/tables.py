@@ -9,6 +9,7 @@ from etude.analysis.comparison import Comparison
 from etude.analysis.load_subject import SummaryRow
 from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict
 from etude.analysis.verdict_options import usual_metrics
+from etude.escaping import delimited
 from etude.present.page.gather import Gathered, kind_of
 from etude.present.section import Cell, Table, number, page_table
 from etude.present.sections.stats import summary_cells
@@ -32,7 +33,7 @@ def tests_table(found: Gathered) -> Table:
     rows = []
     for verdict in found.verdicts:
         for test in verdict.tests:
-            first = [test.test, *([verdict.subject.label] if several else [])]
+            first = [delimited(test.test), *([verdict.subject.label] if several else [])]
             first.append(_called(test, verdict.primary))
             warned = sum(w.test == test.test for w in verdict.every)
             rows.append((*first, *_figures(test, verdict.primary), number(str(warned), warned)))
@@ -85,7 +86,7 @@ def _headings(found: Gathered) -> tuple[str, ...]:
 
 
 def _named(test: TestVerdict, verdict: Verdict, found: Gathered) -> str:
-    return f"{test.test} ({verdict.subject.label})" if len(found.verdicts) > 1 else test.test
+    return f"{test.test} ({verdict.subject.label})" if len(found.verdicts) > 1 else delimited(test.test)
 
 
 def _figures(test: TestVerdict, metric: str) -> tuple[Cell, ...]:
@@ -148,8 +149,8 @@ def _compared(c: Comparison, where: str) -> tuple[Cell, ...]:
     p = c.ratio.p if c.adjusted_p is None else c.adjusted_p
     how = counted(c.ratio.count, "pair") if c.ratio.method == "paired" else "unpaired"
     return (
-        c.other + where,
-        c.base + where,
+        delimited(c.other) + where,
+        delimited(c.base) + where,
         c.metric,
         number(text.ratio_text(c.ratio), c.ratio.ratio),
         number(span(c.ratio.low, c.ratio.high), c.ratio.low) if c.varies else number("–", None),

@@ -10,6 +10,7 @@ from etude.analysis.subject import limited_in
 from etude.analysis.verdict import Verdict
 from etude.analysis.warnings import DataWarning
 from etude.analysis.warnings.warning import FOLDED_ABOVE, KINDS
+from etude.present.long_names import shortened
 from etude.present.section import Block, Column, Command, FilePath, Sentence, Table, note
 from etude.present.sentences import comparison as text
 from etude.present.sentences.notes import MOST, note_line, notes_of, some_names
@@ -97,7 +98,8 @@ def notes_blocks(
         rest += len(found) - sum(each.stands_for for each in notes[:MOST])
     lines.sort(key=lambda line: line[0])
     most = len(lines) if every else MOST
-    yield from (note(line) for _, line in lines[:most])
+    names = [test.test for verdict in verdicts for test in verdict.tests]
+    yield from map(note, shortened([line for _, line in lines[:most]], names))
     if rest := rest + len(lines[most:]):
         files = dict.fromkeys(verdict.subject.file or verdict.subject.label for verdict in verdicts)
         words = ["etude", "stats", "-v", *files]

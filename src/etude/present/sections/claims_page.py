@@ -11,7 +11,7 @@ from etude.claims.bound import Bound
 from etude.claims.cost import decision_cost
 from etude.claims.run import Result
 from etude.claims.stored_claims import StoredClaims, recorded_digests
-from etude.figures.data import Axis, Curve, Figure, Layer, Line, Panel, Point, label
+from etude.figures.data import Axis, Curve, Figure, Layer, Line, Panel, Point, label, labels
 from etude.present.section import Block, Paragraphs, Picture, Section, Sentence, Table, page_table
 from etude.present.sections.claims import claims_section
 from etude.present.sentences import artifact as words
@@ -103,7 +103,8 @@ def interval_figure(bound: Bound, found: Sequence[tuple[str, Estimate]], level: 
         bar = (Point(low / scale, row), Point(high / scale, row))
         layers.append(Curve("", bar, place, "line"))
         layers.append(Curve("", (Point(estimate.value / scale, row),), place, "filled"))
-    ticks = tuple((float(len(found) - place), label(name)) for place, (name, _) in enumerate(found))
+    shown_names = labels(name for name, _ in found)
+    ticks = tuple((float(len(found) - place), shown_names[name]) for place, (name, _) in enumerate(found))
     axis = Axis("", ticks=ticks, low=0.4, high=len(found) + 0.6)
     title = label(bound.text) + (f" ({shown})" if shown else "")
     return Figure(Axis(title), (Panel(axis, tuple(layers)),), key="off", kind="claims")

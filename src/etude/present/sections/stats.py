@@ -11,6 +11,7 @@ from etude.analysis.cross_session import CrossSession
 from etude.analysis.load_subject import Summaries, SummaryRow
 from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict
 from etude.analysis.verdict_options import VerdictOptions
+from etude.present.long_names import shortened
 from etude.present.section import Block, Column, Command, Number, Sentence, Table, number
 from etude.present.sections.bench import notes_blocks
 from etude.present.sentences import comparison as text
@@ -103,6 +104,9 @@ class Statistics:
                 yield from self._test(verdict, test)
         if verdict.comparisons and len(verdict.tests) <= MANY:
             yield Sentence()
+        yield from shortened(list(self._compared(verdict)), [test.test for test in verdict.tests])
+
+    def _compared(self, verdict: Verdict) -> Iterator[Block]:
         for comparison in verdict.comparisons:
             several = len(verdict.comparisons) > 1
             yield from map(Sentence, text.comparison_lines(comparison, several=several))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from statistics import fmean
 
-from etude.figures.data import GREY, Axis, Bars, Box, Figure, Panel, label
+from etude.figures.data import GREY, Axis, Bars, Box, Figure, Panel, labels
 from etude.present.flame_graph import LONGER, NEUTRAL, SHORTER, flame_graph
 from etude.present.section import Block, Cell, Paragraphs, Picture, Section, Sentence, number, page_table
 from etude.present.sections.why import why_section
@@ -112,7 +112,8 @@ def waterfall(found: Instrumented, split: Split) -> Figure:
     means = {GREY: "", VERMILION: text.MEANS["longer"], BLUE: text.MEANS["shorter"]}
     layers = tuple(Bars(means[colour], tuple(each), colour) for colour, each in boxes.items() if each)
     y = Axis(f"{text.TIME} ({unit})", low=bottom / scale, high=(high + 0.05 * (high - bottom)) / scale)
-    ticks = tuple((float(n), label(name, LABEL)) for n, name in enumerate(names))
+    shown = labels(names, LABEL)
+    ticks = tuple((float(n), shown[name]) for n, name in enumerate(names))
     return Figure(Axis(ticks=ticks, rotate=30.0), (Panel(y, layers),), key="outside", kind="why")
 
 

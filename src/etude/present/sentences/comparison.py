@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from etude.escaping import delimited
 from etude.present.sentences.phrases import EXTENDED, INSTEAD
 from etude.present.sentences.result_notes import missing_reason
 from etude.stats.levels import LEVEL_WORDS
@@ -278,11 +279,12 @@ def test_line(test: TestVerdict, metric: str) -> str:
     found = test.metric(metric)
     if found is None or found.summary is None:
         reason = missing_reason(found) if found else "not measured"
-        return f"{test.test}: {metric}: none: {reason}"
+        return f"{delimited(test.test)}: {metric}: none: {reason}"
     s, unit = found.summary, found.unit
     per = f", {test.inner} launches each" if test.inner > 1 else ""
     return (
-        f"{test.test}: mean {quantity(s.mean, unit)}{margin(s, unit)}, median {quantity(s.median, unit, s.mean)}, "
+        f"{delimited(test.test)}: mean {quantity(s.mean, unit)}{margin(s, unit)}, "
+        f"median {quantity(s.median, unit, s.mean)}, "
         f"{quantity(s.minimum, unit, s.mean)} … {quantity(s.maximum, unit, s.mean)}, {counted(s.count, 'trial')}{per}"
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from etude.analysis.cross_session import CrossSession
 from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict, not_compared
+from etude.present.long_names import shortened
 from etude.present.sentences.comparison import (
     FOLDED_ABOVE,
     missed_line,
@@ -75,17 +76,21 @@ def verdict_lines(verdict: Verdict) -> list[str]:
         *filter(None, [status_line(verdict)]),
         *(test_line(test, verdict.primary) for test in verdict.tests),
         *answer_lines(verdict),
-        *map(group_text, verdict.warnings),
+        *note_lines(verdict),
     ]
+
+
+def note_lines(verdict: Verdict) -> list[str]:
+    """A line for each group of warnings."""
+    return shortened(list(map(group_text, verdict.warnings)), [test.test for test in verdict.tests])
 
 
 def answer_lines(verdict: Verdict) -> list[str]:
     """The end of a verdict: the comparisons, the means that missed their target, and the command that goes on."""
     extension = reaching_command(verdict)
+    lines = [*compared_lines(verdict), *_precision_lines(verdict), *not_compared_lines(verdict)]
     return [
-        *compared_lines(verdict),
-        *_precision_lines(verdict),
-        *not_compared_lines(verdict),
+        *shortened(lines, [test.test for test in verdict.tests]),
         *([line] if (line := limit_line(verdict)) else []),
         *([f"{extension.label}: {extension.command}"] if extension else []),
     ]
