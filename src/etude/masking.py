@@ -84,10 +84,14 @@ def mask_of_all(documents: Iterable[tuple[str, Mapping[str, Any]]], patterns: Se
     return found
 
 
+class MaskError(UsageError, ValueError):
+    """An invalid pattern of secrets, as an option or in a stored plan."""
+
+
 class Mask:
     """Replaces possible secrets, and matches of the user's patterns: their first group, or all of the match.
 
-    Raises UsageError for an invalid pattern.
+    Raises MaskError for an invalid pattern.
     """
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
@@ -95,7 +99,7 @@ class Mask:
         try:
             self._own = [compile_pattern(pattern) for pattern in patterns]
         except PatternError as error:
-            raise UsageError(f"masks: {error}") from None
+            raise MaskError(f"masks: {error}") from None
 
     def text(self, text: str) -> str:
         """The text without secrets."""

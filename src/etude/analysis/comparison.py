@@ -32,7 +32,7 @@ class NoComparison:
     """Interval of the difference of the means, in `unit`; None if there is none."""
     unit: str = ""
     confidence: float = 0.0
-    """Of the interval, over all planned comparisons together."""
+    """Level of the interval, over all planned comparisons together."""
 
 
 @dataclass(frozen=True)
