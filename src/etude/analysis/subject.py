@@ -82,7 +82,7 @@ def _of_commands(document: Mapping[str, Any], names: Sequence[str], file: Path) 
         factors,
         factors,
         plan.rule.parameters.get("precision"),
-        (tuple(names),) if plan.compares else (),
+        (tuple(names),) if plan.compares and names else (),
     )
 
 

@@ -49,6 +49,7 @@ class PeakRate(Result):
     search: Search
 
     @classmethod
+    @public
     def read(cls, directory: PathText) -> PeakRate:
         """A search on disk. Raises InputError where there is none."""
         return cls(stored_search(Path(directory)))
@@ -168,6 +169,7 @@ class SurfaceMap(Result):
     result: SurfaceResult
 
     @classmethod
+    @public
     def read(cls, directory: PathText) -> SurfaceMap:
         """A map on disk. Raises InputError where there is none."""
         kept = MapStore(Path(directory))

@@ -37,6 +37,7 @@ from etude.present.sentences.notes import MOST
 from etude.present.sentences.peak import (
     answer_lines,
     calibration_questions,
+    contradiction_line,
     finding_lines,
     goal_text,
     met_line,
@@ -114,6 +115,7 @@ def peak_section(
         return _calibration_section(search, key)
     task, trials, answer = search.task, search.trials, search.answer
     status, lines = as_line(search.status), answer_lines(task, answer, trials)
+    against = contradiction_line(task, answer, trials)
     where = f"{search.place}:" if several and search.place else ""
     end = "" if answer.kept else missed_line(task, answer)
     if answer.kept and answer.rate is not None and UNFINISHED not in search.status and not several:
@@ -124,7 +126,7 @@ def peak_section(
         asked["where"] = (served_text(search.sought, trials),)
     blocks: list[Block] = [
         *_answer_blocks(search, lines, several=several),
-        Paragraphs("Answer", tuple(lines), room="page"),
+        Paragraphs("Answer", (*lines, *filter(None, (against,))), room="page"),
     ]
     if any(slo_ratio_of(task.goal, trial) <= HIGHEST for trial in trials):
         blocks.append(Picture(_caption(task, trials), readings_figure(task, trials, answer), WIDE))
@@ -180,6 +182,8 @@ def _answer_blocks(search: Search, lines: Sequence[str], *, several: bool) -> It
         yield Table(tuple(columns), room="screen")
     if search.truth is not None and answer.rate is not None:
         yield Sentence(_off_truth(answer.rate, search.truth))
+    if (against := contradiction_line(search.task, answer, search.trials)) is not None:
+        yield note(against)
     yield from map(note, notes[:MOST])
     if more := len(notes[MOST:]):
         yield Command(counted(more, "more note"), f"etude peak --json {quote(search.place)}")

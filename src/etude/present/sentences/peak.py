@@ -10,7 +10,7 @@ from etude.analysis.subject import was_resumed, was_simulated
 from etude.cluster.pool.journal import FILE
 from etude.peak.bottleneck import headroom
 from etude.peak.search import BUDGET_SPENT, benchmarking_time_s
-from etude.peak.slo_ratio import Reading, slo_ratios
+from etude.peak.slo_ratio import Reading, contradicting, slo_ratios
 from etude.peak.task import CALIBRATION, WORST, Answer, Criterion, Task, Trial, slo_ratio_of
 from etude.peak.window import joined_windows
 from etude.present.sentences.notes import listed_names
@@ -319,6 +319,18 @@ def neighbours(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[Read
     below = max((each for each in known if each.load <= middle), key=lambda each: each.load, default=None)
     above = min((each for each in known if each.load >= middle), key=lambda each: each.load, default=None)
     return [each for each in dict.fromkeys((below, above)) if each is not None]
+
+
+def contradiction_line(task: Task, answer: Answer, trials: Sequence[Trial]) -> str | None:
+    """Line on a load below the answer that failed in all its trials; None if there is none."""
+    found = contradicting(answer.rate or answer.low, slo_ratios(task, trials))
+    if found is None:
+        return None
+    made = counted(len(found.values), "trial")
+    return (
+        f"the stored answer contradicts its trials: {task.load_text(found.load)}, below it, was too much in all "
+        f"{made}; was it edited?"
+    )
 
 
 def _around(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[str]:
