@@ -78,7 +78,7 @@ def _runs(document: Document) -> list[str]:
         machine = run.machine
         facts = [f"{name} {value}" for name, value in machine.facts] if machine else []
         words = [run.commit or "", run.measured.isoformat(timespec="seconds") if run.measured else ""]
-        words += [machine.name if machine else "", ", ".join(facts)]
+        words += [machine.name if machine else "", ", ".join(facts), ", ".join(run.tags)]
         found.append(f"- {_plain(run.source)}: {_plain('; '.join(word for word in words if word))}")
     return found
 
