@@ -183,20 +183,23 @@ def comparison_blocks(base: str, other: str, found: Sequence[Compared]) -> Itera
                 f"The {together.tests} ratios of {metric} in one: {together.ratio:.4g} × (geometric mean; "
                 f"by itself 95 %: {limits})."
             )
-    notes = (
-        [
-            *simulated_lines([entry for each in found for entry in (*each.base, *each.other)]),
-        ]
-        + [
+    notes = [
+        *simulated_lines([entry for each in found for entry in (*each.base, *each.other)]),
+        *(
             f"machines differ: {named(differences)}: the ratios do not show the code only"
             for differences in apart
-        ]
-        + [
+        ),
+        *(
+            f"{name}: {each.command}: the ratio does not show the code only"
+            for each, name in zip(found, names, strict=True)
+            if each.command
+        ),
+        *(
             f"{name}: not compared: {each.found.reason}; {each.found.remedy}"
             for each, name in zip(found, names, strict=True)
             if isinstance(each.found, NotSupported)
-        ]
-    )
+        ),
+    ]
     yield from map(note, notes[:MOST_NOTES])
     if more := len(notes[MOST_NOTES:]):
         yield Sentence(f"{counted(more, 'more note')}: --json", "aside")
@@ -270,7 +273,7 @@ def comparison_document(each: Compared) -> dict[str, Any]:
         "unit": each.unit,
         **told,
         "machines": [each.base[0].machine.name, each.other[-1].machine.name],
-        "differences": list(each.differences),
+        "differences": [*each.differences, *filter(None, [each.command])],
         "base": [e.result for e in each.base],
         "other": [e.result for e in each.other],
     }

@@ -280,7 +280,7 @@ def readings_figure(task: Task, trials: Sequence[Trial], answer: Answer) -> Figu
         figure = replace(
             figure,
             panels=(replace(panel, layers=(*panel.layers, clipped)),),
-            key="above",
+            key="below",
             notes=(f"{counted(len(beyond), 'trial')} beyond {HIGHEST:g}, drawn at {HIGHEST:g}",),
         )
     if answer.rate is None:
