@@ -213,6 +213,7 @@ def of_summary(summary: Summary) -> Figures:
         summary.minimum,
         summary.maximum,
         summary.deviation,
+        summary.which,
     )
 
 

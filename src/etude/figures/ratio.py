@@ -14,7 +14,7 @@ from etude.analysis.comparisons import noise_of
 from etude.errors import InputError, UsageError
 from etude.figures.axes import AxisPosition, mark_lines, place, threshold_lines, x_axis, y_axis
 from etude.figures.data import GREY, Axis, Curve, Figure, Layer, Line, Mark, Panel, Point, Shape, label
-from etude.figures.lines import curve_points, curves
+from etude.figures.lines import curve_points, curves, points_missing
 from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import Sample, bars_note, shown_metric, single_metric
 from etude.results.series import Floats
@@ -177,6 +177,11 @@ class Upper:
         self.panel = Panel(y_axis(shown_metric(metric, wish), unit, wish), (*found, *lines), 1.2)
         self.notes = [
             *notes,
+            *(
+                note
+                for name, placed in self.placed.items()
+                for note in points_missing(placed, len(self.points[name]), metric, wish)
+            ),
             *bars_note(wish, [point for curve in found for point in curve.points]),
             *outside,
         ]
