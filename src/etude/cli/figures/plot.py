@@ -113,7 +113,8 @@ def _dressed(figure: Figure, status: Sequence[str], options: argparse.Namespace)
                 f"{option} is not for the figure of a search or map: leave it out, or choose a --kind"
             )
     words = "; ".join(status)
-    title = f"{options.title} ({words})" if options.title and words else options.title or words.capitalize()
+    asked = options.title or figure.title
+    title = f"{asked} ({words})" if asked and words else asked or words.capitalize()
     first, *others = figure.panels
     y = first.y if options.ylabel is None else replace(first.y, label=options.ylabel)
     x = figure.x if options.xlabel is None else replace(figure.x, label=options.xlabel)
