@@ -272,6 +272,10 @@ def limited_in(experiment: Mapping[str, Any]) -> dict[str, str]:
     return {name: why for name, why in ended_in(experiment).items() if name in limited}
 
 
+SIMULATED = "simulated"
+"""Word for it in a status, in the tags of a store and of exported runs."""
+
+
 def was_simulated(experiment: Mapping[str, Any]) -> bool:
     """True if experiment.json is of a search of a simulated server, or of a map of several."""
     plan = experiment.get("plan")

@@ -10,7 +10,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from etude.errors import InputError, UsageError
-from etude.figures.data import Figure, Mark
+from etude.figures.data import Curve, Figure, Mark, Point
 from etude.figures.peak import Course, Varying, load_factors, readings_over_load, time_at_loads
 from etude.peak.search import benchmarking_time_s
 from etude.peak.search_store import SearchSpec, SearchStore, part_member, stored_answer
@@ -198,7 +198,7 @@ def _off_truth(rate: float, truth: float) -> str:
 
 def _caption(task: Task, trials: Sequence[Trial]) -> str:
     beyond = sum(slo_ratio_of(task.goal, trial) > HIGHEST for trial in trials)
-    left_out = f"; {beyond} beyond {HIGHEST:g} times the limit are not drawn" if beyond else ""
+    left_out = f"; {beyond} beyond {HIGHEST:g} times the limit are drawn at the edge" if beyond else ""
     return f"Response / limit of each trial ({goal_text(task)}), over the load it was offered{left_out}."
 
 
@@ -277,8 +277,16 @@ def readings_figure(task: Task, trials: Sequence[Trial], answer: Answer) -> Figu
     loads, values = (tuple(each[n] for each in shown) for n in (0, 1))
     x = "clients" if task.closed else "load (requests/s)"
     figure = readings_over_load(Varying("trials", loads, values), "response / limit", 1.0, x=x)
-    if beyond := len(trials) - len(shown):
-        figure = replace(figure, notes=(f"{counted(beyond, 'trial')} beyond {HIGHEST:g} not drawn",))
+    beyond = sorted(t.load for t in trials if slo_ratio_of(task.goal, t) > HIGHEST)
+    if beyond:
+        clipped = Curve(f"beyond {HIGHEST:g}", tuple(Point(load, HIGHEST) for load in beyond), 1, "hollow")
+        (panel,) = figure.panels
+        figure = replace(
+            figure,
+            panels=(replace(panel, layers=(*panel.layers, clipped)),),
+            key="below",
+            notes=(f"{counted(len(beyond), 'trial')} beyond {HIGHEST:g}, drawn at {HIGHEST:g}",),
+        )
     if answer.rate is None:
         return figure
     bounded = answer.low > 0 and math.isfinite(answer.high)

@@ -99,12 +99,18 @@ def share_text(share: float) -> str:
 
 def ran_text(trial: Trial) -> str:
     """Duration of the load, and whether the policy ended it."""
-    return duration(trial.ran_s) + (" early" if trial.cut_short else "")
+    return _ran(trial) + (" early" if trial.cut_short else "")
+
+
+def _ran(trial: Trial) -> str:
+    """Duration of the load; of a trial that ended early in seconds where it would read like the planned one."""
+    alike = trial.cut_short and duration(trial.ran_s) == duration(trial.runlength_s)
+    return f"{trial.ran_s:.0f} s" if alike else duration(trial.ran_s)
 
 
 def ran_of_text(trial: Trial) -> str:
     """Duration of the load, of its run length where the policy ended it: `8.0 s of 30 s`."""
-    ran = duration(trial.ran_s)
+    ran = _ran(trial)
     return f"{ran} of {duration(trial.runlength_s)}" if trial.cut_short else ran
 
 
