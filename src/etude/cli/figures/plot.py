@@ -102,7 +102,8 @@ def _own_figure(options: argparse.Namespace, paths: Sequence[str]) -> Figure | N
     if kind == "bisect":
         found_so_far = stored_bisection(path)
         status = () if found_so_far.answer.decided else ("undecided",)
-        return _dressed(bisect_figure_of(found_so_far), status, options)
+        if (drawn := bisect_figure_of(found_so_far)) is not None:
+            return _dressed(drawn, status, options)
     return None
 
 
@@ -116,7 +117,7 @@ def _dressed(figure: Figure, status: Sequence[str], options: argparse.Namespace)
         if getattr(options, name) != usual:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(
-                f"{option} is not for the figure of a search or map: leave it out, or choose a --kind"
+                f"{option} is not for the own figure of these results: leave it out, or choose a --kind"
             )
     words = "; ".join(status)
     asked = options.title or figure.title
