@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from etude.errors import InputError
-from etude.patterns import Pattern, compile_pattern, cut_out
+from etude.errors import InputError, UsageError
+from etude.patterns import Pattern, PatternError, compile_pattern, cut_out
 
 MASKED = "(masked)"
 _NAMES = r"(?i:password|passwd|[a-z0-9]_pwd|token|secret|api[_-]?key)"
@@ -84,15 +84,22 @@ def mask_of_all(documents: Iterable[tuple[str, Mapping[str, Any]]], patterns: Se
     return found
 
 
+class MaskError(UsageError, ValueError):
+    """An invalid pattern of secrets, as an option or in a stored plan."""
+
+
 class Mask:
     """Replaces possible secrets, and matches of the user's patterns: their first group, or all of the match.
 
-    Raises PatternError for an invalid pattern.
+    Raises MaskError for an invalid pattern.
     """
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
         self.patterns = tuple(patterns)
-        self._own = [compile_pattern(pattern) for pattern in patterns]
+        try:
+            self._own = [compile_pattern(pattern) for pattern in patterns]
+        except PatternError as error:
+            raise MaskError(f"masks: {error}") from None
 
     def text(self, text: str) -> str:
         """The text without secrets."""

@@ -102,6 +102,10 @@ def test_a_search_is_data_a_table_and_a_figure(tmp_path: Path, monkeypatch: pyte
     assert frame.height == len(found.search.trials)
     assert str(frame.schema["limited"]) == "String"
     assert str(frame.schema["p99_s"]) == "Float64"
+    trials = found.search.trials
+    assert frame["ran_s"].to_list() == [trial.ran_s for trial in trials]
+    assert frame["response_s"].to_list()[0] == pytest.approx(frame["reading"].to_list()[0] * 0.04)
+    assert repr(found).endswith(", simulated>")
     assert etude.PeakRate.read(tmp_path / "p").rate == found.rate
     assert etude.peak(simulate="mm1:500", seed=1, within=0.2, directory=tmp_path / "p").rate == found.rate
     assert found.plot()._repr_png_().startswith(b"\x89PNG")
@@ -115,6 +119,9 @@ def test_a_map_is_data_a_table_and_figures(tmp_path: Path) -> None:
     frame = found.to_frame()
     assert frame.height == found.result.space.size
     assert frame.filter(state="measured").height == 3
+    assert frame["kept"].null_count() == frame.height - 3
+    assert str(frame.schema["why"]) == "String"
+    assert {"3 measured", "simulated"} <= set(repr(found).strip("<>").partition(": ")[2].split(", "))
     assert found.best is not None
     assert set(found.best) <= set(frame.columns)
     assert set(found.figures()) == {"surface", "map", "effects"} & set(found.figures())

@@ -28,6 +28,11 @@ class NoComparison:
     """Test that they were to be compared with; empty where they lack the metric."""
     reason: str
     """Reason why their values have no ratio; empty where they lack the metric."""
+    difference: Interval | None = None
+    """Interval of the difference of the means, in `unit`; None if there is none."""
+    unit: str = ""
+    confidence: float = 0.0
+    """Level of the interval, over all planned comparisons together."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,8 @@ class Comparison:
     secondary: tuple[Secondary, ...] = ()
     uncompared: tuple[str, ...] = ()
     """Other metrics of both tests that have no ratio, since a value is 0 or below."""
+    same_in_pairs: bool = False
+    """True if values vary but the ratio of every pair is the same, so that it has no interval."""
     typical: Ratio | None = None
     """Ratio of geometric means, beside a `ratio` of arithmetic or harmonic means."""
     quieter: QuieterMetric | None = None

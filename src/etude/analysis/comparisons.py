@@ -73,7 +73,21 @@ def compare_tests(
                 _not_beyond, _compare(subject, base, other, metric, paired, verdict_options, len(planned))
             )
         except ValueError as error:
-            without.append(NoComparison(metric, (other.test,), base.test, str(error)))
+            difference = _or_none(
+                partial(_difference, subject, base, other, metric, paired, verdict_options, len(planned))
+            )
+            unit = column_of(base, metric).unit if difference else ""
+            without.append(
+                NoComparison(
+                    metric,
+                    (other.test,),
+                    base.test,
+                    str(error),
+                    difference,
+                    unit,
+                    verdict_options.confidence if difference else 0.0,
+                )
+            )
     without += _lacking(subject, metric, planned)
     if metric == "elapsed" and subject.shell is None:  # the CPU time of the shell cannot be subtracted
         found = [replace(c, quieter=_quieter(subject, c, verdict_options.confidence)) for c in found]
@@ -149,6 +163,34 @@ def _compare(
     if min(x.size for x in values) < 2:
         return []
     return [_unpaired(base, other, metric, unit, values, verdict_options, together)]
+
+
+def _difference(
+    subject: Subject,
+    base: Series,
+    other: Series,
+    metric: str,
+    paired: bool,
+    verdict_options: VerdictOptions,
+    together: int,
+) -> Interval | None:
+    """Interval of the difference of the means of two tests without a ratio; None where the metric has another unit, or
+    is lacking, or the machines differ. Raises ValueError if nothing varies."""
+    if any(metric not in series.columns for series in (base, other)):
+        return None
+    if column_of(base, metric).unit != column_of(other, metric).unit:
+        return None
+    machines = [set(machines_of(series, metric)) for series in (base, other)]
+    if len(set.union(*machines)) > 1:
+        return None
+    level = bonferroni_confidence(verdict_options.confidence, together)
+    if paired:
+        pairs = pairs_of(base, other, metric)
+        factor = max(subject.asked.ratio_factors[series.test] for series in (base, other))
+        return interval_of_mean(pairs.other - pairs.base, factor=factor, confidence=level)
+    first, second = samples(base, other, metric)
+    found = welch(effective_moments(second), effective_moments(first), confidence=level)
+    return Interval(found.low, found.high)
 
 
 def _unpaired(
@@ -254,6 +296,7 @@ def _paired(
         if pairs.several
         else None,
         typical=typical if headline else None,
+        same_in_pairs=not ratio.low < ratio.high and bool(np.ptp(values[0]) or np.ptp(values[1])),
     )
 
 

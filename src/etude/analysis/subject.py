@@ -82,7 +82,7 @@ def _of_commands(document: Mapping[str, Any], names: Sequence[str], file: Path) 
         factors,
         factors,
         plan.rule.parameters.get("precision"),
-        (tuple(names),) if plan.compares else (),
+        (tuple(names),) if plan.compares and names else (),
     )
 
 
@@ -270,6 +270,10 @@ def limited_in(experiment: Mapping[str, Any]) -> dict[str, str]:
     """Reasons, by name, of a script's tests that a limit ended before the target of their stop rule."""
     limited = {test["name"] for test in experiment.get("tests") or () if test.get("limited")}
     return {name: why for name, why in ended_in(experiment).items() if name in limited}
+
+
+SIMULATED = "simulated"
+"""Word for it in a status, in the tags of a store and of exported runs."""
 
 
 def was_simulated(experiment: Mapping[str, Any]) -> bool:

@@ -57,7 +57,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
             check_arguments(function, bound.arguments)
             return function(*bound.args, **bound.kwargs)
         except EtudeError as error:
-            text = f"etude.{function.__name__}: {in_python(str(error), tuple(known.parameters))}"
+            text = f"etude.{function.__qualname__}: {in_python(str(error), tuple(known.parameters))}"
             if isinstance(error, Interrupted) and error.exit_code == 130:
                 raise KeyboardInterrupt(text) from None
             error.args = (text,)
@@ -111,7 +111,8 @@ def check_arguments(function: Callable[..., Any], arguments: dict[str, Any]) -> 
             each for part in (hint, *get_args(hint)) if get_origin(part) is Literal for each in get_args(part)
         ]
         if choices and value is not None and value not in choices:
-            raise UsageError(f"{name} {short(value)}: expected {', '.join(choices[:-1])} or {choices[-1]}")
+            shown = [each if each != "" else "''" for each in choices]
+            raise UsageError(f"{name} {short(value)}: expected {', '.join(shown[:-1])} or {shown[-1]}")
         if type(value) is int and not -(2**63) <= value < 2**63:
             raise UsageError(f"{name} {value}: expected a whole number below 2^63")
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,8 @@ from etude.peak.policies import policy as policy_of
 from etude.peak.search_session import named_bench, run_search
 from etude.peak.search_store import SearchSpec
 from etude.peak.sources import of_harness, of_simulation
+from etude.peak.task import slo_ratio_of
+from etude.peak.window import joined_windows
 from etude.present.section import Block, Section
 from etude.present.sections.peak import (
     Search,
@@ -32,6 +35,7 @@ from etude.present.sections.peak import (
     stored_search,
 )
 from etude.present.sections.surface import map_blocks, map_goal, map_status, surface_document, surface_section
+from etude.present.sentences.peak import of_map
 from etude.surface.map_request import map_here, request_map
 from etude.surface.map_store import MapStore, surface_result_of
 from etude.surface.next_configuration import Plan
@@ -42,6 +46,10 @@ if TYPE_CHECKING:
     import polars
 
 
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
 @dataclass(frozen=True, repr=False)
 class PeakRate(Result):
     """The answer of a search, with its trials."""
@@ -49,6 +57,7 @@ class PeakRate(Result):
     search: Search
 
     @classmethod
+    @public
     def read(cls, directory: PathText) -> PeakRate:
         """A search on disk. Raises InputError where there is none."""
         return cls(stored_search(Path(directory)))
@@ -87,12 +96,16 @@ class PeakRate(Result):
         return search_figures([self.search])
 
     def to_frame(self) -> polars.DataFrame:
-        """One row per trial, in order: `load` (1/s or clients), `runlength_s`, `ended`, `limited`, `cost_s`, and for
+        """One row per trial, in order: `load` (1/s or clients), `runlength_s`, `ran_s`, `response_s` (mean),
+        `reading` (SLO ratio; null: none), `ended`, `limited`, `cost_s`, and for
         trials with answers `offered`, `completed` (1/s), `errors`, `p50_s`, … and `lateness_p99_s`."""
         rows = [
             {
                 "load": trial.load,
                 "runlength_s": trial.runlength_s,
+                "ran_s": trial.ran_s,
+                "response_s": joined_windows(trial.windows).mean_so_far_s if trial.windows else None,
+                "reading": _finite(slo_ratio_of(self.search.task.goal, trial)),
                 "ended": trial.ended,
                 "limited": trial.limited,
                 "cost_s": trial.cost_s,
@@ -101,14 +114,21 @@ class PeakRate(Result):
             for trial in self.search.trials
         ]
         return frame_of(
-            rows, {"load": float, "runlength_s": float, "ended": str, "limited": str, "cost_s": float}
+            rows,
+            {
+                **dict.fromkeys(("load", "runlength_s", "ran_s", "response_s", "reading"), float),
+                "ended": str,
+                "limited": str,
+                "cost_s": float,
+            },
         )
 
     def __repr__(self) -> str:
         answer, task = self.search.answer, self.search.task
         found = "no rate" if answer.rate is None else task.load_text(answer.rate)
         bounds = f"[{task.load_digits(answer.low)}, {task.load_digits(answer.high)}]"
-        return f"<PeakRate of {self.search.name}: {found} {bounds}, {len(self.search.trials)} trials>"
+        words = ", ".join((f"{len(self.search.trials)} trials", *self.search.status))
+        return f"<PeakRate of {self.search.name}: {found} {bounds}, {words}>"
 
 
 @public
@@ -168,6 +188,7 @@ class SurfaceMap(Result):
     result: SurfaceResult
 
     @classmethod
+    @public
     def read(cls, directory: PathText) -> SurfaceMap:
         """A map on disk. Raises InputError where there is none."""
         kept = MapStore(Path(directory))
@@ -212,8 +233,9 @@ class SurfaceMap(Result):
 
     def to_frame(self) -> polars.DataFrame:
         """One row per configuration: a column per factor, `state` (measured, predicted, bounded, failed), `value`,
-        `low`, `high` in the response's unit (null: no bound), `trials`, `cost_s`."""
-        names = ("state", "value", "low", "high", "trials", "cost_s")
+        `low`, `high` in the response's unit (null: no bound), `kept` (target met; null: not measured), `why`, `trials`,
+        `cost_s`."""
+        names = ("state", "value", "low", "high", "kept", "why", "trials", "cost_s")
         rows = [
             {**cell["factors"], **{name: cell[name] for name in names}}
             for cell in surface_document(self.result)["cells"]
@@ -221,14 +243,18 @@ class SurfaceMap(Result):
         schema = {
             "state": str,
             **dict.fromkeys(("value", "low", "high"), float),
+            "kept": bool,
+            "why": str,
             "trials": int,
             "cost_s": float,
         }
         return frame_of(rows, schema)
 
     def __repr__(self) -> str:
-        known = sum(math.isfinite(each.value or math.nan) for each in self.estimates())
-        return f"<SurfaceMap of {self.name}: {known} of {self.result.space.size} configurations known>"
+        states = Counter(each.state for each in self.estimates() if math.isfinite(each.value or math.nan))
+        known = ", ".join(f"{count} {state}" for state, count in states.items())
+        words = ", ".join((known or "none known", *of_map(self.stored, self.result)))
+        return f"<SurfaceMap of {self.name}, {self.result.space.size} configurations: {words}>"
 
 
 @public

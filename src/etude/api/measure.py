@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from etude import codec
@@ -176,8 +177,11 @@ def plot(
         InputError: there is nothing to plot; UsageError: the options do not fit.
     """
     check_kind(kind)
-    if unknown := options.keys() - {each.name for each in fields(PlotOptions)}:
-        raise UsageError(f"no option {', '.join(sorted(unknown))}")
+    known = [each.name for each in fields(PlotOptions)]
+    if unknown := options.keys() - set(known):
+        alike = get_close_matches(min(unknown), known, 3, 0.5)
+        near = f"; near ones: {', '.join(alike)}" if alike else f"; expected one of {', '.join(known)}"
+        raise UsageError(f"no option {', '.join(sorted(unknown))}{near}")
     width, height = size or (None, None)
     usual = Style()
     style = Style(

@@ -44,6 +44,7 @@ class Recording(Result):
     """Exit status of the program; minus the number of the signal that ended it."""
 
     @classmethod
+    @public
     def read(cls, path: PathText, *, partial: bool = False) -> Recording:
         """A recording on disk; `partial`: also one that was cut short. Raises InputError: it cannot be read."""
         return cls(Path(path), profile_of(read_trace(Path(path), partial=partial)))

@@ -8,12 +8,12 @@ import math
 import os
 import random
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from etude.codec import decoded
+from etude.codec import decoded, short
 from etude.errors import EDITED, InputError, MachineRefuses, UsageError
 from etude.experiment.test import Test, make_test, to_plan
 from etude.masking import MASKED, Mask
@@ -96,18 +96,46 @@ class RuleSpec:
         return spent_s >= self.budget_s or (count >= self.maximum and spent_s >= least_s)
 
     def make(self) -> Rule:
+        """The rule. Raises InputError: its name or a parameter is invalid."""
+        try:
+            return self.made()
+        except ValueError as error:
+            raise InputError(f"stop rule {short(self.kind)}: {error}") from None
+
+    def made(self) -> Rule:
+        """The rule. Raises ValueError with the member and its fault."""
         from etude.stats import stopping
 
-        rules: Mapping[str, Callable[..., Rule]] = {
+        rules: Mapping[str, type] = {
             "fixed-count": stopping.FixedCount,
             "mean-precision": stopping.MeanPrecision,
             "ratio-precision": stopping.RatioPrecision,
             "time-budget": stopping.TimeBudget,
         }
+        kind = rules.get(self.kind)
+        if kind is None:
+            raise ValueError(f"kind: expected {', '.join(rules)}, found {short(self.kind)}")
+        known = {each.name: each for each in fields(kind)}
+        for name, each in known.items():
+            if each.default is MISSING and name not in self.parameters:
+                raise ValueError(f"parameters.{name}: is missing")
+        for name, value in self.parameters.items():
+            if name not in known:
+                raise ValueError(f"parameters.{name}: is unknown to this Étude")
+            if type(value) not in _KINDS[str(known[name].type)]:
+                raise ValueError(
+                    f"parameters.{name}: expected {_NAMES[str(known[name].type)]}, found {short(value)}"
+                )
         try:
-            return rules[self.kind](**self.parameters)
+            rule: Rule = kind(**self.parameters)
         except EDITED as error:
-            raise InputError(f"stop rule {self.kind!r} with {self.parameters!r}: {error}") from None
+            raise ValueError(f"parameters: {error}") from None
+        return rule
+
+
+_NAMES = {"int": "a whole number", "float": "a number", "bool": "true or false"}
+_KINDS = {"int": (int,), "float": (int, float), "bool": (bool,)}
+"""Types of a stop rule's parameters, by their annotation."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +214,10 @@ def to_document(plan: Plan) -> dict[str, Any]:
 def from_document(document: Mapping[str, Any], source: str) -> Plan:
     """The plan from its data. Raises InputError: it is invalid; `source` names its file."""
     plan = decoded(Plan, document, source, "plan", only=True)
+    try:
+        plan.rule.made()
+    except ValueError as error:
+        raise InputError(f"{source}: plan.rule.{error}; was it edited?") from None
     try:
         Mask(plan.masks)
     except UsageError as error:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from glob import glob
 from typing import Any
 
+from etude.codec import short
 from etude.errors import UsageError
 from etude.masking import Mask
 from etude.results.model import CACHE_WAYS, METRICS
@@ -60,8 +61,14 @@ class Test:
     """Directories of the cgroups that its command enters."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise UsageError(f"etude.Test: name {short(self.name)}: expected a text")
+        if isinstance(self.command, str) or not all(isinstance(word, str) for word in self.command):
+            raise UsageError(
+                f"etude.Test: command {short(self.command)}: expected a list of words, such as ('ls', '-l')"
+            )
         if not self.command or not self.command[0]:
-            raise UsageError(f"test {self.name!r}: the command is empty; give a program to run")
+            raise UsageError(f"etude.Test: test {self.name!r}: the command is empty; give a program to run")
         if self.workers < 1:
             raise UsageError(f"test {self.name!r}: {self.workers} workers; at least 1 is needed")
         if self.timeout_s is not None and self.timeout_s <= 0:
@@ -100,6 +107,8 @@ class Test:
         for word in (self.name, *self.command):
             if any("\ud800" <= character <= "\udfff" for character in word):
                 raise UsageError(f"{word!r} is not UTF-8; run it from a script with a plain name")
+            if "\0" in word:
+                raise UsageError(f"{short(word)} holds a zero byte; no program can be given one")
 
 
 def make_test(command: str, *, name: str | None = None, shell: str | None = None, **options: Any) -> Test:
@@ -121,6 +130,8 @@ def make_test(command: str, *, name: str | None = None, shell: str | None = None
         words = tuple(shlex.split(command))
     except ValueError as error:
         raise UsageError(f"command {command!r}: {error}; quote it as a shell would need it") from None
+    if not words or not words[0]:
+        raise UsageError(f"test {name!r}: the command is empty; give a program to run")
     return Test(name, words, **options)
 
 

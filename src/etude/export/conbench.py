@@ -60,7 +60,8 @@ def _result(document: Document, point: Point) -> dict[str, Any]:
         "run_reason": document.reason or "etude",
         "timestamp": run.measured.isoformat(),
         "tags": _tags(point),
-        "info": {"etude_version": __version__, "source": one_line(run.source)},
+        "info": {"etude_version": __version__, "source": one_line(run.source)}
+        | ({"tags": one_line(",".join(run.tags))} if run.tags else {}),
         "context": {"benchmark_language": "etude"},
         "machine_info": _machine(run.machine),
     }

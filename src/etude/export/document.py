@@ -32,6 +32,8 @@ class Figures:
     maximum: float | None
     deviation: float | None
     """Standard deviation with n-1."""
+    which: str = ""
+    """Which mean: arithmetic, harmonic, geometric or proportion; empty where it is not known."""
 
 
 @dataclass(frozen=True)

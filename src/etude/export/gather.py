@@ -12,7 +12,7 @@ import numpy as np
 
 from etude.analysis.comparison import Comparison
 from etude.analysis.load_subject import Summaries, read_subject
-from etude.analysis.subject import Subject
+from etude.analysis.subject import SIMULATED, Subject, was_simulated
 from etude.analysis.verdict import MetricSummary, Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.errors import InputError
@@ -54,6 +54,8 @@ def _read(path: str, origin: Run, confidence: float) -> Document:
     if isinstance(found, Summaries):
         primary = next((row.metric for row in found.rows if row.metric == "elapsed"), found.rows[0].metric)
         return Document(tuple(_of_summaries(found, run)), primary, notes=found.warnings)
+    if was_simulated(found.experiment or {}):
+        run = replace(run, tags=tuple(dict.fromkeys((*run.tags, SIMULATED))))
     judged = verdict(found, verdict_options=VerdictOptions(confidence=confidence))
     points = tuple(
         point for number in range(len(found.tests)) for point in _points(judged, number, run, confidence)
@@ -211,6 +213,7 @@ def of_summary(summary: Summary) -> Figures:
         summary.minimum,
         summary.maximum,
         summary.deviation,
+        summary.which,
     )
 
 

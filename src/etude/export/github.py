@@ -66,4 +66,5 @@ def _extra(point: Point) -> list[str]:
     lines = [counted(figures.count, "trial")] if figures.count is not None else []
     lines += [f"median {figures.median!r} {point.unit}"] if figures.median is not None else []
     lines += [f"machine {one_line(point.run.machine.name)}"] if point.run.machine else []
+    lines += [f"tags {one_line(','.join(point.run.tags))}"] if point.run.tags else []
     return lines + [f"{one_line(name)}={one_line(value)}" for name, value in point.parameters]

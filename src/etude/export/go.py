@@ -18,7 +18,7 @@ from etude.export.document import (
 
 _BETTER = {"cost": "lower", "rate": "higher"}
 _UNITS = {"s": "sec/op", "B": "B/op"}
-_KEYS = ("commit", "branch", "machine", "cpu", "kernel")
+_KEYS = ("commit", "branch", "tags", "machine", "cpu", "kernel")
 
 
 def write(document: Document) -> Exported:
@@ -45,6 +45,7 @@ def _configuration(run: Run, written: bool) -> Iterator[str]:
     values = {
         "commit": run.commit,
         "branch": run.branch,
+        "tags": ",".join(run.tags),
         "machine": run.machine and run.machine.name,
         "cpu": facts.get("processor"),
         "kernel": facts.get("kernel"),

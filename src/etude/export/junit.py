@@ -35,7 +35,9 @@ def _suite(root: xml.Element, run: Run, groups: list[tuple[Point, ...]]) -> None
         suite.set("timestamp", run.measured.strftime("%Y-%m-%dT%H:%M:%S"))
     if run.machine:
         suite.set("hostname", _text(run.machine.name))
-    facts = {"commit": run.commit, "branch": run.branch} | dict(run.machine.facts if run.machine else ())
+    facts = {"commit": run.commit, "branch": run.branch, "tags": ",".join(run.tags)} | dict(
+        run.machine.facts if run.machine else ()
+    )
     _properties(suite, {name: text for name, text in facts.items() if text})
     for group in groups:
         case = xml.SubElement(

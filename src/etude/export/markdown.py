@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from etude.export.document import Compared, Document, Exported, Point, omit_point, one_line
+from etude.stats.means import MARKS
 from etude.units.formatting import quantity
 
 _LONGEST = 65_536
@@ -60,7 +61,12 @@ def _table(document: Document, points: list[Point] | tuple[Point, ...], *, metri
         ends = [figures.low, figures.high]
         between = " … ".join(quantity(end, point.unit, like) for end in ends if end is not None) or "–"
         median = "–" if figures.median is None else quantity(figures.median, point.unit, like)
-        cells = [quantity(like, point.unit, like), between, median, str(figures.count or "–")]
+        cells = [
+            quantity(like, point.unit, like) + MARKS.get(figures.which, ""),
+            between,
+            median,
+            str(figures.count or "–"),
+        ]
         name = _plain(document.name(point))
         lines.append(f"| {' | '.join([name, *([_plain(point.metric)] if metric else []), *cells])} |")
     return lines
@@ -78,7 +84,7 @@ def _runs(document: Document) -> list[str]:
         machine = run.machine
         facts = [f"{name} {value}" for name, value in machine.facts] if machine else []
         words = [run.commit or "", run.measured.isoformat(timespec="seconds") if run.measured else ""]
-        words += [machine.name if machine else "", ", ".join(facts)]
+        words += [machine.name if machine else "", ", ".join(facts), ", ".join(run.tags)]
         found.append(f"- {_plain(run.source)}: {_plain('; '.join(word for word in words if word))}")
     return found
 

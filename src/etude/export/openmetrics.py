@@ -51,7 +51,7 @@ def _named(point: Point) -> tuple[str, str]:
 def _statistics(figures: Figures) -> Iterator[tuple[str, float]]:
     for field in fields(figures):
         value = getattr(figures, field.name)
-        if value is not None:
+        if value is not None and field.name != "which":
             yield field.name, float(value)
 
 

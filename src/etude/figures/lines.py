@@ -26,6 +26,9 @@ from etude.figures.sources import Sample, bars_note, chosen_metrics, shown_metri
 Series = dict[str, Places]
 """Curves that belong together, by the name of their series; empty for one without."""
 
+MOST_NAMED = 4
+"""Tests without a value that a note names."""
+
 
 def lines(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
     """One curve for each series and metric over what varies."""
@@ -40,6 +43,7 @@ def lines_of(series: Series, wish: PlotOptions) -> Figure:
     everything = replace(first, placed=tuple(p for places in series.values() for p in places.placed))
     axis, x_unit = x_axis(everything, wish)
     found: list[tuple[str, list[Point]]] = []
+    missing: list[str] = []
     for prefix, places in series.items():
         for name, placed in places.curves().items():
             for metric in metrics:
@@ -50,6 +54,7 @@ def lines_of(series: Series, wish: PlotOptions) -> Figure:
                 if prefix and len(places.curves()) > 1:
                     shown.insert(1, name)
                 found.append((" ".join(filter(None, shown)), curve_points(placed, metric, wish, x_unit)))
+                missing += points_missing(placed, len(found[-1][1]), metric, wish)
     layers, unit, notes = curves(found, samples[0].unit(metrics[0]), wish)
     text = shown_metric(metrics[0], wish) if len(metrics) == 1 else "time" if unit.base == "s" else "value"
     marks, outside = mark_lines(wish.marks, x_unit, layers)
@@ -59,7 +64,9 @@ def lines_of(series: Series, wish: PlotOptions) -> Figure:
         (Panel(y_axis(text, unit, wish), (*layers, *extra)),),
         label(wish.title, 120),
         wish.key if len(layers) > 1 else "off",
-        tuple(notes + bars_note(wish, [point for curve in layers for point in curve.points]) + outside),
+        tuple(
+            notes + missing + bars_note(wish, [point for curve in layers for point in curve.points]) + outside
+        ),
         "lines",
     )
 
@@ -68,6 +75,15 @@ def curve_points(placed: Sequence[AxisPosition], metric: str, wish: PlotOptions,
     """A point for each test that has a value; x in its unit, y in the base unit."""
     found = (summary_point(p.sample, metric, wish, x=p.x / x_unit.divisor) for p in placed)
     return [point for point in found if point is not None]
+
+
+def points_missing(placed: Sequence[AxisPosition], drawn: int, metric: str, wish: PlotOptions) -> list[str]:
+    """A note on the tests that a curve of so many points lacks; none on a curve without any, which is left out."""
+    if drawn in (0, len(placed)):
+        return []
+    lost = [label(p.sample.name) for p in placed if summary_point(p.sample, metric, wish) is None]
+    more = [f"{len(lost) - MOST_NAMED} more"] if len(lost) > MOST_NAMED else []
+    return [f"{', '.join([*lost[:MOST_NAMED], *more])}: {'has' if len(lost) == 1 else 'have'} no value"]
 
 
 def curves(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from etude.errors import UsageError
+from etude.errors import EtudeError, UsageError
 from etude.figures.axes import AxisPosition, place, spans_decades
 from etude.figures.bars import bars, before_after
 from etude.figures.data import Figure
@@ -137,7 +137,11 @@ class Plot:
         """
         from etude.figures.save import save
 
-        save(self.data, path_text(path, "etude.Plot.save: path"), self.style)
+        try:
+            save(self.data, path_text(path, "path"), self.style)
+        except EtudeError as error:
+            error.args = (f"etude.Plot.save: {error}",)
+            raise
 
     def _repr_png_(self) -> bytes:
         from etude.figures.save import render

@@ -27,7 +27,7 @@ from etude.figures.data import (
     label,
     labels,
 )
-from etude.figures.lines import curve_points, curves
+from etude.figures.lines import curve_points, curves, points_missing
 from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import Sample, bars_note, shown_metric, single_metric
 from etude.results.series import Floats
@@ -191,6 +191,11 @@ class Upper:
         self.panel = Panel(y_axis(shown_metric(metric, wish), unit, wish), (*found, *lines), 1.2)
         self.notes = [
             *notes,
+            *(
+                note
+                for name, placed in self.placed.items()
+                for note in points_missing(placed, len(self.points[name]), metric, wish)
+            ),
             *bars_note(wish, [point for curve in found for point in curve.points]),
             *outside,
         ]

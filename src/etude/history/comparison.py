@@ -19,7 +19,13 @@ import numpy as np
 
 from etude.errors import InputError, UsageError
 from etude.experiment.session import holds_results
-from etude.history.metric_history import Course, course_of, facts_that_differ, is_other_machine
+from etude.history.metric_history import (
+    Course,
+    commands_that_differ,
+    course_of,
+    facts_that_differ,
+    is_other_machine,
+)
 from etude.stats.cross_session import FEWEST, CrossSessionRatio, NotSupported, SessionSpread, compare_sessions
 from etude.stats.means import Kind, average
 from etude.stats.ratio import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
@@ -170,6 +176,8 @@ class Compared:
     """The ratio, as one of all that are judged at once: their intervals hold together."""
     differences: tuple[str, ...]
     """Differing facts of the machines; differing names first."""
+    command: str = ""
+    """`command: sort a → sort b` where the measured command changed; empty where it did not, or is not known."""
 
     @property
     def same_machine(self) -> bool:
@@ -228,8 +236,10 @@ def _compared(base: Sequence[Entry], other: Sequence[Entry], stored: Sequence[En
     if is_other_machine(first.machine, last.machine):
         differs += facts_that_differ(first.machine, last.machine) or ("what is not recorded",)
     ratio = _ratio(base, other, stored, same=not differs)
+    changed = commands_that_differ((first, last))
+    command = changed[0][1] if changed else ""
     yield Compared(
-        first.test, first.metric, first.unit, first.kind, tuple(base), tuple(other), ratio, differs
+        first.test, first.metric, first.unit, first.kind, tuple(base), tuple(other), ratio, differs, command
     )
 
 

@@ -164,7 +164,7 @@ def course_of(entries: Sequence[Entry], marks: Sequence[Mark] = ()) -> Course:
         for place, (one, other) in enumerate(pairwise(entries), 1)
         if is_other_machine(one.machine, other.machine)
     )
-    commands = _commands_that_differ(entries)
+    commands = commands_that_differ(entries)
     changes = tuple(_change(entries, step, relative, machines, commands, marks) for step in found.steps)
     return Course(
         tuple(entries),
@@ -207,7 +207,7 @@ def facts_that_differ(one: Machine, other: Machine) -> tuple[str, ...]:
     )
 
 
-def _commands_that_differ(entries: Sequence[Entry]) -> tuple[tuple[int, str], ...]:
+def commands_that_differ(entries: Sequence[Entry]) -> tuple[tuple[int, str], ...]:
     """Places and `command: sort a → sort b` of each change of the measured command; one not known says nothing."""
     known = [(place, entry.command) for place, entry in enumerate(entries) if entry.command is not None]
     return tuple(

@@ -50,6 +50,8 @@ from etude.results.writer import write_experiment
 KIND, VERB = "peak", "peak"
 CHANGEABLE_FIELDS = ("budget_s", "closed")
 """Fields of a task that may change when a search is resumed."""
+ROUNDING = 1e-9
+"""Tolerance of a stored probability above 1: it is a sum of floats."""
 
 METRICS: Mapping[str, Mapping[str, str]] = {
     "response": {"unit": "s", "kind": "cost"},
@@ -120,7 +122,7 @@ class SearchStore(Record):
         super().__init__(Path(directory))
         self.sought = _sought(self.document, self.directory)
         told, where = self.document.get("answer"), f"{self.directory}/experiment.json"
-        self._answer = None if told is None else decoded(Answer, told, where, "answer")
+        self._answer = None if told is None else _answer_of(told, where)
         self._last = 0
         """Number of the last trial on disk."""
         self._read = self._load()
@@ -257,6 +259,20 @@ def _sought(document: Mapping[str, Any], path: Path) -> SearchSpec:
     return replace(decoded(SearchSpec, plan, where, "plan"), task=task)
 
 
+def _answer_of(told: Any, where: str) -> Answer:
+    """The answer as stored. Raises InputError: a member is missing or invalid, or its numbers contradict each other."""
+    found = decoded(Answer, told, where, "answer")
+    if found.low > found.high:
+        wrong = f"low: {found.low:g} is above `high`, {found.high:g}"
+    elif found.rate is not None and not found.low <= found.rate <= found.high:
+        wrong = f"rate: {found.rate:g} is outside {found.low:g} … {found.high:g}, its interval"
+    elif found.confidence > 1 + ROUNDING:
+        wrong = f"confidence: expected a number from 0 to 1, found {found.confidence:g}"
+    else:
+        return found
+    raise InputError(f"{where}: answer.{wrong}; was it edited?")
+
+
 def task_of(told: Any, where: str, at: str) -> Task:
     """The task as stored; members unknown to an older version get their defaults. Raises InputError: a member is
     missing, unknown or invalid."""
@@ -390,5 +406,8 @@ def _latency(counted: Histogram) -> dict[str, Any]:
 def _counted(line: Mapping[str, Any]) -> Histogram | None:
     exact, text = line.get("latency_exact"), line.get("latency")
     if exact is not None:
-        return Histogram(*(np.array(exact[name], dtype=np.int64) for name in ("values", "counts")))
+        values, counts = (np.array(exact[name], dtype=np.int64) for name in ("values", "counts"))
+        if values.shape != counts.shape or min(values.min(initial=0), counts.min(initial=0)) < 0:
+            raise ValueError("latency_exact: expected values and counts, as many of each, 0 or more")
+        return Histogram(values, counts)
     return None if text is None else decode(text)

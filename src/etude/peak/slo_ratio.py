@@ -53,6 +53,16 @@ def bracket(known: Sequence[Reading]) -> tuple[float, float]:
     return fine, too_much
 
 
+GROSS = 2.0
+"""SLO ratio from which a trial contradicts a higher peak, whatever its noise."""
+
+
+def contradicting(rate: float, known: Sequence[Reading]) -> Reading | None:
+    """The lowest load below `rate` at which each of several trials is grossly too much; None if there is none."""
+    failed = [r for r in known if r.load < rate and len(r.values) > 1 and min(r.values) >= GROSS]
+    return min(failed, key=lambda each: each.load, default=None)
+
+
 MOST_FOR_STUDENT = 30
 """Number of trials up to which Student's quantile is used, above it the normal one ("Cutting Corners", section 2.3)."""
 

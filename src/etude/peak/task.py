@@ -153,12 +153,12 @@ class GeneratorPart:
 class Trial:
     """A trial that was made."""
 
-    load: codec.Number
+    load: codec.From0
     """Requested load."""
-    runlength_s: codec.Number
+    runlength_s: codec.From0
     """Requested run length, the maximum."""
     windows: tuple[Window, ...]
-    cost_s: codec.Number
+    cost_s: codec.From0
     """Benchmarking time: set-up, warm-up, run, drain."""
     ended: Ended = "whole"
     """*early*: the policy had seen enough. *died*: the system stopped by itself. *not-made*: the load command failed

@@ -16,19 +16,19 @@ from etude.results.histograms import Histogram
 class Window:
     """Counts and times of one window (docs/reference/formats.md, "Windows")."""
 
-    duration_s: codec.Number
-    offered: int
+    duration_s: codec.From0
+    offered: codec.Count
     """Requests that were due."""
-    completed: int
-    failed: int
+    completed: codec.Count
+    failed: codec.Count
     """Requests without an answer, or with a wrong one."""
-    mean_s: codec.Number | None = None
+    mean_s: codec.From0 | None = None
     """Mean response time of completed requests, s; None if there is none, or if it is unknown."""
     latency: Histogram | None = None
     """Response times of completed requests, ns; None if only the mean is known."""
-    under_way: int | None = None
+    under_way: codec.Count | None = None
     """Requests due and not answered at its end; None if unknown."""
-    waited_s: codec.Number | None = None
+    waited_s: codec.From0 | None = None
     """Summed age of those requests at its end, s; None if unknown."""
 
 

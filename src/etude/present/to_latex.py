@@ -42,7 +42,7 @@ _ESCAPES = {
 
 
 def to_latex(content: Content) -> str:
-    """Two tables, of tests and of comparisons, with captions that say what was compared and how often."""
+    """All tables, the first with the verdict in its caption, each with the notice that results are simulated."""
     return "\n".join(_lines(content)) + "\n"
 
 
@@ -56,13 +56,22 @@ def _lines(c: Content) -> Iterator[str]:
     yield f"% Made {_comment(c.made)} by etude {_comment(c.version)} from {_comment(', '.join(c.labels))}"
     answers = {answer.key: answer.sentences for answer in c.answers}
     often = " ".join(answers["often"])
-    if c.comparisons.rows:
-        caption = " ".join(filter(None, (c.banner, *c.headline, often)))
-        yield from _table(c.comparisons, caption)
-    if c.tests.rows:
-        yield from _table(c.tests, " ".join((f"{c.tests.caption}.", often, *answers["where"])))
-    for table in (*(table for part in c.parts for table in part.tables), *c.summaries):
-        yield from _table(table, " ".join(filter(None, (c.banner, f"{table.caption}."))))
+    tables = [
+        *((table, often) for table in (c.comparisons,) if table.rows),
+        *(
+            (table, " ".join((f"{table.caption}.", often, *answers["where"])))
+            for table in (c.tests,)
+            if table.rows
+        ),
+        *(
+            (table, f"{table.caption}.")
+            for table in (*(each for part in c.parts for each in part.tables), *c.summaries)
+        ),
+    ]
+    if not tables:
+        yield from (f"% {_comment(line)}" for line in filter(None, (c.banner, *c.headline)))
+    for place, (table, caption) in enumerate(tables):
+        yield from _table(table, " ".join(filter(None, (c.banner, *(() if place else c.headline), caption))))
     for w in c.warnings:
         yield f"% warning: {_comment(': '.join(part for part in (w.test, w.text, w.advice) if part))}"
 

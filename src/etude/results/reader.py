@@ -206,8 +206,9 @@ def check_experiment(document: Mapping[str, Any]) -> None:
     words = document.get("command_line", [])
     if type(words) is not list or not all(type(word) is str for word in words):
         raise ValueError("command_line must be a list of texts")
-    if type(document.get("began_as", {})) is not dict:
-        raise ValueError("began_as must be an object")
+    for name in ("began_as", "versions", "metrics"):
+        if type(document.get(name, {})) is not dict:
+            raise ValueError(f"{name} must be an object, not {short(document[name])}")
     machine = document.get("machine") or {}
     if type(machine) is not dict:
         raise ValueError("machine must be an object")

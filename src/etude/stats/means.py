@@ -19,6 +19,8 @@ Kind = Literal["cost", "rate", "ratio", "count", "binary"]
 binary: 0 or 1."""
 
 Mean = Literal["arithmetic", "harmonic", "geometric", "proportion"]
+MARKS = {"harmonic": " (h)", "geometric": " (g)", "proportion": " (share)"}
+"""Marks behind means that are not arithmetic."""
 
 ADDING_UP: frozenset[Kind] = frozenset(("cost", "count", "rate"))
 """Kinds whose values add up, so that a ratio is of their arithmetic (rates: harmonic) means."""

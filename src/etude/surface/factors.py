@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.units.parsing import size
+from etude.codec import short
+from etude.units.parsing import QuantityError, size
 
 Floats = NDArray[np.float64]
 
@@ -36,6 +37,23 @@ class Factor:
     def numeric(self) -> bool:
         """True if levels have distances."""
         return self.scale in ("linear", "log")
+
+    @property
+    def wrong_levels(self) -> str | None:
+        """Text on levels that this scale cannot have; None if it can have all."""
+        if not self.levels or len(set(self.levels)) < len(self.levels):
+            return f"expected one or more, each once, found {short(list(self.levels))}"
+        if not self.numeric:
+            return None
+        try:
+            places = list(map(magnitude, self.levels))
+        except QuantityError as error:
+            return str(error)
+        rising = all(a < b for a, b in itertools.pairwise(places))
+        if rising and all(map(math.isfinite, places)) and (self.scale == "linear" or places[0] > 0):
+            return None
+        what = "numbers above 0" if self.scale == "log" else "finite numbers"
+        return f"expected rising {what}, found {short(list(self.levels))}"
 
     def coded(self) -> Floats:
         """Coded levels: from -1 to 1, evenly spaced for an ordered factor; for a categorical one the index, from 0."""

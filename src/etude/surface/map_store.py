@@ -346,6 +346,9 @@ def _charted(document: Mapping[str, Any], path: Path) -> MapDefinition:
     response = decoded(_Response, plan.get("response"), where, "plan.response")
     rules = decoded(Rules, plan.get("rules"), where, "plan.rules", only=True)
     space = decoded(Space, plan, where, "plan")
+    for number, factor in enumerate(space.factors):
+        if (wrong := factor.wrong_levels) is not None:
+            raise InputError(f"{where}: plan.factors[{number}].levels: {wrong}; was it edited?")
     return MapDefinition(
         texts["name"],
         space,

@@ -38,6 +38,24 @@ def test_the_name_of_the_file_says_the_format(tmp_path: Path, name: str, begins:
     assert (tmp_path / name).read_text().startswith(begins)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-o", "a.pdf"),
+        ("-o", "a.txt"),
+        ("--format", "html", "-o", "a.md"),
+        ("--format", "latex", "-o", "a.htm"),
+    ],
+)
+def test_a_name_that_contradicts_the_format_is_refused(
+    options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = pages.plain(tmp_path / "r")
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(directory), *options]) == 2
+    assert not (tmp_path / options[-1]).exists()
+
+
 def test_a_title_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     directory = pages.plain(tmp_path / "r")
     assert main(["report", str(directory), "--format", "markdown", "--title", "Which sort?"]) == 0

@@ -12,7 +12,7 @@ from etude.figures.data import Curve, Mark
 from etude.peak.task import Answer, Criterion, Goal, Task, Trial
 from etude.peak.window import Window
 from etude.present.section import cell_text
-from etude.present.sections.peak import Search, peak_section, readings_figure
+from etude.present.sections.peak import HIGHEST, Search, peak_section, readings_figure
 from support import pages
 
 TASK = Task(Goal((Criterion("mean", 0.04),)), 50.0, 5000.0)
@@ -29,8 +29,9 @@ ANSWER = Answer(255.0, 240.0, 270.0, 0.95, True, "it is bracketed")
 
 def test_trials_are_drawn_over_their_load_with_the_answer() -> None:
     layers = readings_figure(TASK, TRIALS, ANSWER).panels[0].layers
-    (points,) = (layer for layer in layers if isinstance(layer, Curve))
+    points, beyond = (layer for layer in layers if isinstance(layer, Curve))
     assert [(p.x, pytest.approx(p.y)) for p in points.points] == [(100, 0.25), (200, 0.5), (250, 0.9)]
+    assert [(p.x, p.y) for p in beyond.points] == [(400, HIGHEST)]
     (mark,) = (layer for layer in layers if isinstance(layer, Mark))
     assert (mark.x, mark.y, mark.low, mark.high) == (255.0, 1.0, 240.0, 270.0)
 

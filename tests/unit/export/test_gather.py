@@ -13,6 +13,9 @@ from etude.errors import InputError, UsageError
 from etude.export import export_to
 from etude.export.document import Document, Figures, Point, Run, require_one_run
 from etude.export.gather import document_of, gather
+from etude.present.page import content_of
+from etude.present.page import gather as gather_page
+from etude.present.section import cell_text
 from etude.store.entry import Entry, Machine
 from support.builders import measurement, results_directory
 from support.places import DATA
@@ -132,3 +135,16 @@ def test_measures_that_bencher_would_give_one_name_are_left_out_but_the_first() 
     )
     found = export_to("bencher", Document(points, "x"))
     assert [(each.test, each.metric) for each in found.left_out] == [("a", "x (s)")]
+
+
+@pytest.mark.parametrize(("unit", "marks"), [("1/s", 1), ("s", 0)])
+def test_a_mean_that_is_not_arithmetic_has_its_mark_in_every_table(
+    tmp_path: Path, unit: str, marks: int
+) -> None:
+    table = tmp_path / "r.csv"
+    table.write_text(f"test,trial,speed[{unit}]\n" + "".join(f"a,{n},{10 + n}\n" for n in range(5)))
+    found = gather([str(table)])
+    assert export_to("markdown", found).text.partition("<details>")[0].count(" (h) |") == marks
+    content = content_of(gather_page([str(table)]))
+    cells = [cell_text(cell) for row in content.tests.rows for cell in row]
+    assert sum(cell.endswith(" (h)") for cell in cells) == marks

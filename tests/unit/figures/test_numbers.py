@@ -23,6 +23,7 @@ from etude.stats.crossings import crossing
 from etude.stats.intervals import t_quantile
 from etude.stats.twosample import student
 from etude.units.parsing import quantity
+from support.builders import measurement, results_directory
 from support.golden import Golden
 from support.places import DATA
 
@@ -279,3 +280,24 @@ def test_plain_intervals_do_not_know_of_dependence(tmp_path: Path) -> None:
     assert plain.high == pytest.approx(values.mean() + half)
     assert careful.high is not None
     assert careful.high > values.mean() + 1.2 * half
+
+
+@pytest.mark.parametrize("kind", ["lines", "ratio"])
+def test_a_point_without_a_value_is_told_once(kind: str, tmp_path: Path) -> None:
+    def made(lost: str) -> Figure:
+        tests = {
+            f"{name}={n}": [
+                measurement(f"{name}={n}", trial=t, elapsed_s=n + t / 100, kept=f"{name}={n}" != lost)
+                for t in range(3)
+            ]
+            for name in "ab"
+            for n in (1, 2, 3)
+        }
+        place = results_directory(tmp_path / f"r{lost}", tests, plan={"kind": "script", "primary": "elapsed"})
+        wish = PlotOptions()
+        return make(kind, read_samples([str(place)], wish), wish)
+
+    whole, less = made(""), made("a=2")
+    assert sum(len(c.points) for c in curves(whole)) - sum(len(c.points) for c in curves(less)) == 1
+    assert len(less.notes) == len(whole.notes) + 1
+    assert sum(note.startswith("a=2:") for note in less.notes) == 1

@@ -11,6 +11,7 @@ from scipy.stats import t
 
 from etude.history.comparison import compare_sides, newest_with_before, select_results
 from etude.history.metric_history import course_of
+from etude.present.sections.history import comparison_document
 from etude.stats.cross_session import CrossSessionRatio, NotSupported
 from etude.stats.ratio import Ratio
 from etude.store.entry import Entry, Machine
@@ -171,3 +172,16 @@ def test_values_that_have_no_ratio_are_left_out() -> None:
         == ()
     )
     assert HOST.name == "host-a"
+
+
+def test_a_command_that_changed_is_told_and_one_not_known_says_nothing() -> None:
+    made = history(30)
+    commands = ("sort a", "sort b", None)
+    for then, now in [(a, b) for a in commands for b in commands]:
+        changed = [replace(e, command=then if place < 15 else now) for place, e in enumerate(made)]
+        sides = (select_results(day, changed) for day in ("date:2026-01-10", "date:2026-01-20"))
+        (found,) = compare_sides(*sides, changed)
+        differs = then is not None and now is not None and then != now
+        assert bool(found.command) == differs
+        assert len(comparison_document(found)["differences"]) == differs
+        assert found.same_machine

@@ -23,7 +23,7 @@ from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.peak.machine_state import MachineState
 from etude.peak.policies import policy
 from etude.peak.search_store import SearchSpec, SearchStore, from_line, open_store, peak_member, window_lines
-from etude.peak.slo_ratio import slo_ratios
+from etude.peak.slo_ratio import Reading, contradicting, slo_ratios
 from etude.peak.task import Answer, Criterion, Finding, GeneratorPart, Goal, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.results import writer
@@ -440,6 +440,44 @@ def test_a_member_that_cannot_be_meant_is_named(path: Any, value: Any, said: str
     (tmp_path / "experiment.json").write_text(json.dumps(spoilt(document, path, value)))
     why = refused(tmp_path).removeprefix(str(tmp_path))
     assert [word for word in said.split() if word not in why] == []
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [("low", 600.0), ("high", 1.0), ("rate", 2.0), ("rate", -1.0), ("confidence", 7.0), ("confidence", -0.5)],
+)
+def test_an_answer_that_contradicts_itself_is_refused(member: str, value: float, tmp_path: Path) -> None:
+    document = ended(tmp_path)
+    document["answer"] |= {"high": 550.0}
+    SearchStore(tmp_path)
+    (tmp_path / "experiment.json").write_text(json.dumps(spoilt(document, ("answer", member), value)))
+    with pytest.raises(InputError, match=rf"experiment\.json: answer\.(low|{member})"):
+        SearchStore(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [("windows", 0, name) for name in ("duration_s", "offered", "completed", "failed", "mean_s")]
+    + [("peak", name) for name in ("load", "runlength_s", "cost_s")],
+)
+def test_a_figure_below_0_of_a_trial_is_refused(path: tuple[str | int, ...], tmp_path: Path) -> None:
+    ended(tmp_path)
+    (file,) = tmp_path.glob("*/results.jsonl")
+    line = json.loads(file.read_text())
+    holder = line[path[0]] if path[0] == "peak" else line["windows"][0]
+    file.write_text(json.dumps(spoilt(line, path, -5 if isinstance(holder[path[-1]], int) else -5.0)) + "\n")
+    with pytest.raises(InputError, match=str(path[-1])):
+        SearchStore(tmp_path)
+
+
+def test_an_answer_above_a_load_that_failed_in_all_its_trials_is_contradicted() -> None:
+    known = [Reading(100.0, (0.5, 0.4)), Reading(600.0, (50.0, 60.0)), Reading(900.0, (70.0, 0.9))]
+    assert contradicting(5000.0, known) == known[1]
+    assert contradicting(600.0, known) is None
+    assert (
+        contradicting(5000.0, [known[0], known[2], Reading(600.0, (50.0,)), Reading(700.0, (1.2, 1.3))])
+        is None
+    )
 
 
 def test_a_search_of_a_version_that_knew_less_of_seeds_goes_on(tmp_path: Path) -> None:

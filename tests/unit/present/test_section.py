@@ -73,3 +73,12 @@ def test_markdown_and_latex_have_its_sentences_and_tables(tmp_path: Path) -> Non
     assert "  - And more." in text
     assert "| load | note |" in text
     assert r"\label{tab:peak-0-trials}" in to_latex(content)
+
+
+def test_latex_has_the_verdict_once_and_its_notice_on_every_table(tmp_path: Path) -> None:
+    content = content_of(gather([str(pages.plain(tmp_path / "r"))]), parts=[PART])
+    content = replace(content, banner="notice", headline=("first", "second"))
+    captions = [line for line in to_latex(content).splitlines() if line.startswith(r"\caption")]
+    assert len(captions) > 1
+    assert all(each.startswith(r"\caption{notice ") for each in captions)
+    assert [each.count("first second") for each in captions] == [1] + [0] * (len(captions) - 1)

@@ -8,15 +8,20 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from etude.analysis.subject import SIMULATED
 from etude.errors import InputError, UsageError
 from etude.escaping import write_document
 from etude.export import export_to
 from etude.export.document import Document, Run, lost_lines
 from etude.export.gather import document_of, gather
 from etude.present.export import write_text
+from etude.present.sentences.notes import listed_names
 from etude.present.terminal import Terminal
 from etude.store.database import open_store
 from etude.store.entry import Machine, Selector
+
+NAMED = 3
+"""Simulated results that the note names."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,6 +38,10 @@ def run(options: argparse.Namespace) -> int:
     with suppress(OSError):  # the document is written
         for line in lost_lines(found.left_out):
             screen.say(f"Left out: {line}")
+        if simulated := [run.source for run in document.runs if SIMULATED in run.tags]:
+            screen.say(
+                f"Note: simulated: no machine served the loads of {listed_names(simulated, NAMED, 'result')}"
+            )
     return 0
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from etude.analysis.load_subject import read_subject
 from etude.analysis.subject import Subject
@@ -121,7 +121,7 @@ MAKERS: Mapping[str, Callable[[str, int, str], Section]] = {
 
 def run(options: argparse.Namespace) -> int:
     """Read, judge, write; says where the page is."""
-    form = options.format or _by_name(options.output) or "html"
+    form = report_format(options.output, options.format)
     verdict_options = VerdictOptions(
         confidence=options.confidence,
         reference=options.reference,
@@ -151,12 +151,22 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _by_name(output: str | None) -> str | None:
-    endings = {ending: form for form, ending in REPORT_FORMATS.items()} | {
-        "htm": "html",
-        "markdown": "markdown",
+def report_format(output: str | None, given: str | None, default: str = "html") -> str:
+    """The format by option or by the ending of the file. Raises UsageError: they contradict, or the ending is none of a
+    report."""
+    endings = {f".{ending}": form for form, ending in REPORT_FORMATS.items()} | {
+        ".htm": "html",
+        ".markdown": "markdown",
     }
-    return endings.get(output.rpartition(".")[2].lower()) if output else None
+    suffix = PurePath(output or "").suffix.lower()
+    named = endings.get(suffix)
+    if given is not None and named not in (None, given):
+        raise UsageError(
+            f"-o {output}: --format {given} is written as .{REPORT_FORMATS[given]}, not as {suffix}"
+        )
+    if given is None and suffix and named is None:
+        raise UsageError(f"-o {output}: a report is written as .html, .md or .tex; or name a --format")
+    return given or named or default
 
 
 def _beside(path: str) -> Path:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from etude.claims.stored_claims import read_stored
+from etude.cli.analyse.report import report_format
 from etude.escaping import write_document
 from etude.present.appendix import appendix
 from etude.present.page.content import write
@@ -20,6 +21,7 @@ def run(options: argparse.Namespace) -> int:
     if options.appendix is not None:
         document = appendix(stored, options.appendix)
     else:
+        report_format(options.output, options.format)
         document = {"html": claims_page, "markdown": claims_markdown}[options.format](stored)
     is_page = options.appendix is None and options.format == "html"
     target = options.output or (str(directory / "report.html") if is_page else "-")

@@ -28,10 +28,28 @@ from etude.figures.surface import figures_of
 from etude.peak.task import CALIBRATION
 from etude.present.sections.bisect import bisect_figure_of
 from etude.present.sections.peak import readings_figure, stored_search
+from etude.present.sentences.peak import of_map
 from etude.results.bundle import bundles_opened
 from etude.results.monitor import Monitor
 from etude.results.reader import read_experiment
 from etude.surface.map_store import MapStore, surface_result_of
+
+_NOT_OF_OWN: dict[str, object] = {
+    "log": "",
+    "bars": None,
+    "confidence": 0.95,
+    "reference": None,
+    "threshold": [],
+    "mark": [],
+    "first": [],
+    "welch": False,
+    "rotate": None,
+    "bar_width": 1.0,
+    "bar_gap": 0.0,
+    "group_gap": 1.0,
+    "no_stack": False,
+}
+"""Options that the own figures of searches and maps do not have, with their defaults."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -68,18 +86,47 @@ def _own_figure(options: argparse.Namespace, paths: Sequence[str]) -> Figure | N
         return None
     experiment = read_experiment(path)
     kind = experiment["plan"].get("kind")
+    if kind not in ("peak", "surface", "bisect"):
+        return None
     notes = ("simulated: no machine served these loads",) if was_simulated(experiment) else ()
     if kind == "peak" and (search := stored_search(path)).policy != CALIBRATION and search.trials:
         figure = readings_figure(search.task, search.trials, search.answer)
-        return replace(figure, notes=(*figure.notes, *notes))
-    if kind == "surface" and (mapped := surface_result_of(MapStore(path))).filled.known.any():
+        return _dressed(replace(figure, notes=(*figure.notes, *notes)), search.status, options)
+    if kind == "surface" and (mapped := surface_result_of(kept := MapStore(path))).filled.known.any():
         found = sorted(figures_of(mapped).items(), key=lambda each: not each[0].startswith("map"))
         if len(found) > 1:
             notes = (*notes, f"1 of {len(found)} figures of this map; etude report has all")
-        return replace(found[0][1], notes=(*found[0][1].notes, *notes)) if found else None
+        if found:
+            figure = replace(found[0][1], notes=(*found[0][1].notes, *notes))
+            return _dressed(figure, of_map(kept, mapped), options)
     if kind == "bisect":
-        return bisect_figure_of(stored_bisection(path))
+        found_so_far = stored_bisection(path)
+        status = () if found_so_far.answer.decided else ("undecided",)
+        if (drawn := bisect_figure_of(found_so_far)) is not None:
+            return _dressed(drawn, status, options)
     return None
+
+
+def _dressed(figure: Figure, status: Sequence[str], options: argparse.Namespace) -> Figure:
+    """The figure with the words of its result in its title, and with the labels that are asked for.
+
+    Raises:
+        UsageError: an option is not for such a figure.
+    """
+    for name, usual in _NOT_OF_OWN.items():
+        if getattr(options, name) != usual:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                f"{option} is not for the own figure of these results: leave it out, or choose a --kind"
+            )
+    words = "; ".join(status)
+    asked = options.title or figure.title
+    title = f"{asked} ({words})" if asked and words else asked or words.capitalize()
+    first, *others = figure.panels
+    y = first.y if options.ylabel is None else replace(first.y, label=options.ylabel)
+    x = figure.x if options.xlabel is None else replace(figure.x, label=options.xlabel)
+    key = figure.key if options.key == "best" else options.key
+    return replace(figure, title=title, x=x, panels=(replace(first, y=y), *others), key=key)
 
 
 def _write(

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
+from etude.analysis.subject import SIMULATED, was_simulated
 from etude.errors import UsageError
 from etude.escaping import escaped
 from etude.present.sections.history import results_table
 from etude.present.terminal import show
 from etude.present.to_json import print_json
+from etude.results.reader import read_experiment
 from etude.store.content import read_content
 from etude.store.database import Store, open_store
 from etude.store.entry import AddOutcome
@@ -84,13 +88,21 @@ def run_add(options: argparse.Namespace) -> int:
     with open_store(options.store) as store:
         for directory in options.directories:
             content = read_content(directory, options.machine)
-            added = store.put(content, origin)
+            simulated = _is_simulated(Path(directory))
+            tags = tuple(dict.fromkeys((*origin.tags, SIMULATED))) if simulated else origin.tags
+            added = store.put(content, replace(origin, tags=tags))
             tests = len({point.test for point in content.points})
             machines = ", ".join(sorted({point.machine.name for point in content.points}))
             of = f" of commit {origin.commit[:12]}" if origin.commit else ""
             became = f"{_became(added)}{of} ({tests} {'test' if tests == 1 else 'tests'}, on {machines})"
             print(escaped(f"{directory}: {became}", lines=False))
+            if simulated:
+                print(f"  simulated: no machine served these loads; its tag is {SIMULATED!r}")
     return 0
+
+
+def _is_simulated(place: Path) -> bool:
+    return (place / "experiment.json").is_file() and was_simulated(read_experiment(place))
 
 
 def _origin(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # its module loads SQLAlchemy

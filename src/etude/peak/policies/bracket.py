@@ -196,5 +196,7 @@ def _answer(
     low, high = sides(task, known)
     if rate is None and low > 0:
         found = (not_bracketed(task, low, high, trials), *found)
+    if rate is not None:  # a lower load than that of the region may be too much
+        low, high = min(low, rate), max(high, rate)
     told = task.confidence if met else 0.0
     return Answer(rate, low, high, told, met and not grave, why or (grave[0].what if grave else ""), found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from etude.analysis.comparison import Comparison
+from etude.analysis.comparison import Comparison, NoComparison
 from etude.analysis.load_subject import Summaries
 from etude.analysis.snapshot_differences import Differences
 from etude.analysis.subject import ended_in
@@ -19,6 +19,7 @@ from etude.present.sentences.comparison import with_full_stop
 from etude.present.sentences.extension import lasted_s, reaching_command
 from etude.present.sentences.machines import machine_line
 from etude.present.sentences.notes import listed_names
+from etude.present.sentences.result_notes import difference_text, uncompared_text
 from etude.present.sentences.verdict import not_compared_lines, status_line, unanswered_lines
 from etude.present.sentences.warnings import group_text
 from etude.stats.cross_session import NotSupported
@@ -113,6 +114,8 @@ def _verdict(found: Gathered) -> tuple[str, ...]:
     told += [f"Not compared: {reason}." for reason in found.without]
     unanswered = unanswered_lines(found.verdicts, found.across, same_within=found.verdict_options.same_within)
     told += [f"{line}." for line in unanswered]
+    uncompared = [f"{where}{with_full_stop(uncompared_text(each))}" for where, each in _without_ratio(found)]
+    told += uncompared if told else []
     if told:
         return (*status, *told, *left)
     lines = [
@@ -123,7 +126,17 @@ def _verdict(found: Gathered) -> tuple[str, ...]:
     if found.summaries and not lines:
         return ("Only summaries were read; their statements are in the tables, and cannot be checked.",)
     lines = lines or ["Nothing was measured: there is no trial in what was read."]
-    return (*status, *lines, *left)
+    return (*status, *lines, *uncompared, *left)
+
+
+def _without_ratio(found: Gathered) -> list[tuple[str, NoComparison]]:
+    """Planned comparisons by the judged metric whose values have no ratio."""
+    return [
+        (where, each)
+        for where, verdict in _labelled(found)
+        for each in verdict.without
+        if each.base and each.metric == verdict.primary
+    ][:MOST_NAMED]
 
 
 def _open(verdict: Verdict) -> Iterator[str]:
@@ -174,9 +187,11 @@ def _what(found: Gathered) -> Iterator[str]:
             continue
         if _kind(verdict) in OWN_PARTS:
             continue
-        compared = dict.fromkeys(c.base for c in verdict.comparisons)
+        without = [(each.base, test) for each in verdict.without if each.difference for test in each.tests]
+        tests = [*((c.base, c.other) for c in verdict.comparisons), *without]
+        compared = dict.fromkeys(base for base, _ in tests)
         if compared:
-            others = list(dict.fromkeys(c.other for c in verdict.comparisons))
+            others = list(dict.fromkeys(other for _, other in tests))
             yield f"{where}{_some(others)} against {_some(list(compared))}, by {_metric(verdict)}."
         else:
             were = "was" if len(names) == 1 else "were"
@@ -304,14 +319,27 @@ def _real(found: Gathered) -> Iterator[str]:
                 f"{limits}, {'excludes' if excluded else 'contains'} 1; it includes the variation between sessions."
             )
     yield from (f"It is undecided: {reason}." for reason in found.without)
+    without = _without_ratio(found)
+    yield from (where + _real_difference(each) for where, each in without)
     series = [(where, verdict) for where, verdict in _labelled(found) if _kind(verdict) not in SWEEPS]
     left = [where + line for where, verdict in series for line in not_compared_lines(verdict)]
     yield from left
-    if not comparisons and not found.across and not found.without and not left:
+    if not comparisons and not found.across and not found.without and not left and not without:
         yield (
             "No two tests were compared, so that no difference is claimed. Tests that ran one after the other can be "
             "compared with --reference, results of two sessions by naming both."
         )
+
+
+def _real_difference(each: NoComparison) -> str:
+    who = f"{', '.join(each.tests)} against {each.base}"
+    if each.difference is None:
+        return f"{who}: not known: {each.reason}."
+    excluded = each.difference.low > 0.0 or each.difference.high < 0.0
+    return (
+        f"{who}: {'shown' if excluded else 'not shown'}: there is no ratio ({each.reason}), but "
+        f"{difference_text(each)}, which {'excludes' if excluded else 'contains'} 0."
+    )
 
 
 def _real_sentence(c: Comparison) -> str:
@@ -322,7 +350,7 @@ def _real_sentence(c: Comparison) -> str:
     )
     who = f"{c.other} against {c.base}"
     if not c.varies:
-        return f"{who}: not known: no value of either varies, so that the ratio has no interval."
+        return f"{who}: not known: {text.no_interval_text(c)}, so that the ratio has no interval."
     if c.excludes_one and c.within_noise:
         return (
             f"{who}: not shown: the interval of the ratio, {limits} ({level}), excludes 1 ({p}{adjusted}), but "
@@ -361,7 +389,13 @@ def _large(found: Gathered) -> Iterator[str]:
             limits = f"{text.level_of(a.found)}: {span(a.found.low, a.found.high)}"
             yield f"{a.other} ({a.other_label}): {a.found.ratio:.4g} × the baseline's {a.metric} ({limits})."
     yield from details.overall_lines(found.across)
-    if not comparisons and not found.across:
+    without = _without_ratio(found)
+    yield from (
+        f"{where}{', '.join(each.tests)} against {each.base}: {difference_text(each)}."
+        for where, each in without
+        if each.difference
+    )
+    if not comparisons and not found.across and not any(each.difference for _, each in without):
         yield "Nothing was compared. The time of each test is in the table of tests."
 
 

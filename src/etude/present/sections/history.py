@@ -23,7 +23,15 @@ from etude.present.section import (
     page_table,
 )
 from etude.present.sentences.comparison import takes_text
-from etude.present.sentences.history import heading, limits_text, lines, named, p_text, verdict_line
+from etude.present.sentences.history import (
+    heading,
+    limits_text,
+    lines,
+    named,
+    p_text,
+    simulated_lines,
+    verdict_line,
+)
 from etude.present.sentences.notes import MOST as MOST_NOTES
 from etude.present.table_layout import sparkline
 from etude.present.to_html import to_page
@@ -176,12 +184,21 @@ def comparison_blocks(base: str, other: str, found: Sequence[Compared]) -> Itera
                 f"by itself 95 %: {limits})."
             )
     notes = [
-        f"machines differ: {named(differences)}: the ratios do not show the code only"
-        for differences in apart
-    ] + [
-        f"{name}: not compared: {each.found.reason}; {each.found.remedy}"
-        for each, name in zip(found, names, strict=True)
-        if isinstance(each.found, NotSupported)
+        *simulated_lines([entry for each in found for entry in (*each.base, *each.other)]),
+        *(
+            f"machines differ: {named(differences)}: the ratios do not show the code only"
+            for differences in apart
+        ),
+        *(
+            f"{name}: {each.command}: the ratio does not show the code only"
+            for each, name in zip(found, names, strict=True)
+            if each.command
+        ),
+        *(
+            f"{name}: not compared: {each.found.reason}; {each.found.remedy}"
+            for each, name in zip(found, names, strict=True)
+            if isinstance(each.found, NotSupported)
+        ),
     ]
     yield from map(note, notes[:MOST_NOTES])
     if more := len(notes[MOST_NOTES:]):
@@ -256,7 +273,7 @@ def comparison_document(each: Compared) -> dict[str, Any]:
         "unit": each.unit,
         **told,
         "machines": [each.base[0].machine.name, each.other[-1].machine.name],
-        "differences": list(each.differences),
+        "differences": [*each.differences, *filter(None, [each.command])],
         "base": [e.result for e in each.base],
         "other": [e.result for e in each.other],
     }

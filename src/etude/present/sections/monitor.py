@@ -15,7 +15,7 @@ from etude.present.section import Paragraphs, Picture, Section
 from etude.present.sentences.phrases import every
 from etude.present.sentences.warnings import found_text
 from etude.results.monitor import Monitor
-from etude.units.formatting import percent
+from etude.units.formatting import counted, percent
 
 MOST_CLOSE = 3
 """Outliers of a result that have a picture of their own."""
@@ -73,7 +73,7 @@ def _how(monitors: Mapping[int, Monitor]) -> Iterator[str]:
         share = cost.get("share_of_a_core")
         took = f"; it took {percent(share)} of a CPU itself" if isinstance(share, int | float) else ""
         where = f"Session {sitting}: " if len(monitors) > 1 else ""
-        yield f"{where}{monitor.samples} readings, one every {every(monitor.every_s)}{took}."
+        yield f"{where}{counted(monitor.samples, 'reading')}, one every {every(monitor.every_s)}{took}."
         if monitor.absent:
             lacking = ", ".join(f"{name} ({why})" for name, why in list(monitor.absent.items())[:6])
             yield f"{where}This machine does not report: {lacking}."

@@ -10,7 +10,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from etude.errors import InputError, UsageError
-from etude.figures.data import Figure, Mark
+from etude.figures.data import Curve, Figure, Mark, Point
 from etude.figures.peak import Course, Varying, load_factors, readings_over_load, time_at_loads
 from etude.peak.search import benchmarking_time_s
 from etude.peak.search_store import SearchSpec, SearchStore, part_member, stored_answer
@@ -37,6 +37,7 @@ from etude.present.sentences.notes import MOST
 from etude.present.sentences.peak import (
     answer_lines,
     calibration_questions,
+    contradiction_line,
     finding_lines,
     goal_text,
     met_line,
@@ -114,6 +115,7 @@ def peak_section(
         return _calibration_section(search, key)
     task, trials, answer = search.task, search.trials, search.answer
     status, lines = as_line(search.status), answer_lines(task, answer, trials)
+    against = contradiction_line(task, answer, trials)
     where = f"{search.place}:" if several and search.place else ""
     end = "" if answer.kept else missed_line(task, answer)
     if answer.kept and answer.rate is not None and UNFINISHED not in search.status and not several:
@@ -124,7 +126,7 @@ def peak_section(
         asked["where"] = (served_text(search.sought, trials),)
     blocks: list[Block] = [
         *_answer_blocks(search, lines, several=several),
-        Paragraphs("Answer", tuple(lines), room="page"),
+        Paragraphs("Answer", (*lines, *filter(None, (against,))), room="page"),
     ]
     if any(slo_ratio_of(task.goal, trial) <= HIGHEST for trial in trials):
         blocks.append(Picture(_caption(task, trials), readings_figure(task, trials, answer), WIDE))
@@ -180,6 +182,8 @@ def _answer_blocks(search: Search, lines: Sequence[str], *, several: bool) -> It
         yield Table(tuple(columns), room="screen")
     if search.truth is not None and answer.rate is not None:
         yield Sentence(_off_truth(answer.rate, search.truth))
+    if (against := contradiction_line(search.task, answer, search.trials)) is not None:
+        yield note(against)
     yield from map(note, notes[:MOST])
     if more := len(notes[MOST:]):
         yield Command(counted(more, "more note"), f"etude peak --json {quote(search.place)}")
@@ -194,7 +198,7 @@ def _off_truth(rate: float, truth: float) -> str:
 
 def _caption(task: Task, trials: Sequence[Trial]) -> str:
     beyond = sum(slo_ratio_of(task.goal, trial) > HIGHEST for trial in trials)
-    left_out = f"; {beyond} beyond {HIGHEST:g} times the limit are not drawn" if beyond else ""
+    left_out = f"; {beyond} beyond {HIGHEST:g} times the limit are drawn at the edge" if beyond else ""
     return f"Response / limit of each trial ({goal_text(task)}), over the load it was offered{left_out}."
 
 
@@ -273,8 +277,16 @@ def readings_figure(task: Task, trials: Sequence[Trial], answer: Answer) -> Figu
     loads, values = (tuple(each[n] for each in shown) for n in (0, 1))
     x = "clients" if task.closed else "load (requests/s)"
     figure = readings_over_load(Varying("trials", loads, values), "response / limit", 1.0, x=x)
-    if beyond := len(trials) - len(shown):
-        figure = replace(figure, notes=(f"{counted(beyond, 'trial')} beyond {HIGHEST:g} not drawn",))
+    beyond = sorted(t.load for t in trials if slo_ratio_of(task.goal, t) > HIGHEST)
+    if beyond:
+        clipped = Curve(f"beyond {HIGHEST:g}", tuple(Point(load, HIGHEST) for load in beyond), 1, "hollow")
+        (panel,) = figure.panels
+        figure = replace(
+            figure,
+            panels=(replace(panel, layers=(*panel.layers, clipped)),),
+            key="below",
+            notes=(f"{counted(len(beyond), 'trial')} beyond {HIGHEST:g}, drawn at {HIGHEST:g}",),
+        )
     if answer.rate is None:
         return figure
     bounded = answer.low > 0 and math.isfinite(answer.high)

@@ -23,6 +23,7 @@ from etude.present.sentences.verdict import joined_lines, not_compared_lines
 from etude.present.table_layout import MARK, sparkline
 from etude.results.series import Series
 from etude.stats.describe import fewest_for_interval
+from etude.stats.means import MARKS
 from etude.units.formatting import counted, level_text, percent, quantity, rounded
 
 FEWEST_FOR_QUARTILES = 4
@@ -195,12 +196,8 @@ class Statistics:
         return [names.get(column, column) for column in COLUMNS]
 
     def _cells(self, m: MetricSummary) -> list[str]:
-        s = m.summary
-        assert s is not None
-        mark = {"harmonic": " (h)", "geometric": " (g)", "proportion": " (share)"}.get(s.which, "")
         found = summary_cells(m, extra_statistics.bar(m, self.options.error_bars))
-        cells = {column: cell.text for column, cell in found.items()}
-        return [cells[column] + (mark if column == "mean" else "") for column in COLUMNS]
+        return [found[column].text for column in COLUMNS]
 
 
 def bar_lines(
@@ -253,7 +250,7 @@ def summary_cells(m: MetricSummary, bar: tuple[float, float] | None) -> dict[str
         "n_eff": number(
             f"{s.effective_count:.{int(s.effective_count < min(10, s.count))}f}", s.effective_count
         ),
-        "mean": number(rounded(s.mean, unit, off, like), s.mean),
+        "mean": number(rounded(s.mean, unit, off, like) + MARKS.get(s.which, ""), s.mean),
         "bar": between(bar, off),
         "median": number(rounded(s.median, unit, off_median, like), s.median),
         "of median": between((middle.low, middle.high) if middle else None, off_median),

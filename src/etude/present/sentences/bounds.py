@@ -18,7 +18,7 @@ def answer_reason(answer: Answer) -> str:
     """Reason why a bound is broken, holds or is undecided, without a full stop."""
     if answer.bounded is None:
         if answer.of_ratio:
-            return "no value varies, so the ratio has no interval"
+            return "no value varies, or the ratio of every pair is the same, so the ratio has no interval"
         return "its mean has no interval: too few values for this variation"
     parts = [_interval(answer.bounded)]
     if answer.unclaimed:

@@ -57,6 +57,11 @@ def takes_text(metric: str, other: str, ratio: str, base: str) -> str:
     return f"{_possessive(other)} {metric} is {ratio} × {_possessive(base)}"
 
 
+def no_interval_text(c: Comparison) -> str:
+    """Clause on the reason for a ratio without an interval."""
+    return "the ratio of every pair is the same" if c.same_in_pairs else "no value of either varies"
+
+
 def comparison_lines(c: Comparison, *, several: bool = False) -> list[str]:
     """The verdict on one comparison: the ratio, its interval and the A/A noise; and whether the target was missed.
 
@@ -72,7 +77,7 @@ def ratio_lines(c: Comparison) -> list[str]:
         first = f"{takes_text(c.metric, c.other, ratio_text(c.ratio), c.base)} ({interval}){_noise(c)}."
     elif not c.varies:
         first = (
-            f"{c.other} and {c.base} cannot be compared in {c.metric}: no value of either varies, so that the ratio "
+            f"{c.other} and {c.base} cannot be compared in {c.metric}: {no_interval_text(c)}, so that the ratio "
             f"{ratio_text(c.ratio)} has no interval{_noise(c)}."
         )
     elif c.excludes_one and c.opposed:

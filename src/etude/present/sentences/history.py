@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from etude.analysis.subject import SIMULATED
 from etude.history.backtest import LEAST, Alert, Backtest, Rate, Rule, StoredBacktest
 from etude.history.comparison import newest_with_before
 from etude.history.metric_history import Change, Course, SlowChange
@@ -38,6 +39,7 @@ def heading(course: Course) -> str:
 
 def lines(course: Course) -> Iterator[str]:
     """Lines on the steps, the drift, other changes of the machine, and the noise around the levels."""
+    yield from simulated_lines(course.entries)
     for change in course.changes:
         yield change_line(course, change)
     if course.drift is not None:
@@ -58,6 +60,16 @@ def lines(course: Course) -> Iterator[str]:
         yield noise_line(course)
 
 
+def simulated_lines(entries: Sequence[Entry]) -> Iterator[str]:
+    """A line on how many of these results are simulated; none where all were measured."""
+    if found := {entry.result for entry in entries if SIMULATED in entry.tags}:
+        count = len({entry.result for entry in entries})
+        which = (
+            "All results are" if len(found) == count else f"{len(found)} of {counted(count, 'result')} are"
+        )
+        yield f"{which} simulated: no machine served these loads."
+
+
 def verdict_line(course: Course) -> str:
     """`host-a: one step, +8.3 % for the worse at …; no drift. The newest result, …, …`: a history in two sentences."""
     shown = [change for change in course.changes if change.step.shown]
@@ -76,7 +88,12 @@ def verdict_line(course: Course) -> str:
         perhaps = "perhaps a drift" if slow.low <= 0.0 <= slow.high else "a drift"
         size = f"{course.size_text(slow.size)} ({_within(course, slow.low, slow.high)})"
         drift = f"{perhaps} of {size}{JUDGED[slow.worse]}"
-    return f"{course.machine.name}: {steps}; {drift}. {newest_line(course)}"
+    told = (
+        f"{course.machine.name}: {steps}; {drift}.",
+        newest_line(course),
+        *simulated_lines(course.entries),
+    )
+    return " ".join(told)
 
 
 def newest_line(course: Course) -> str:

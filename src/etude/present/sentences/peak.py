@@ -10,7 +10,7 @@ from etude.analysis.subject import was_resumed, was_simulated
 from etude.cluster.pool.journal import FILE
 from etude.peak.bottleneck import headroom
 from etude.peak.search import BUDGET_SPENT, benchmarking_time_s
-from etude.peak.slo_ratio import Reading, slo_ratios
+from etude.peak.slo_ratio import Reading, contradicting, slo_ratios
 from etude.peak.task import CALIBRATION, WORST, Answer, Criterion, Task, Trial, slo_ratio_of
 from etude.peak.window import joined_windows
 from etude.present.sentences.notes import listed_names
@@ -99,12 +99,18 @@ def share_text(share: float) -> str:
 
 def ran_text(trial: Trial) -> str:
     """Duration of the load, and whether the policy ended it."""
-    return duration(trial.ran_s) + (" early" if trial.cut_short else "")
+    return _ran(trial) + (" early" if trial.cut_short else "")
+
+
+def _ran(trial: Trial) -> str:
+    """Duration of the load; of a trial that ended early in seconds where it would read like the planned one."""
+    alike = trial.cut_short and duration(trial.ran_s) == duration(trial.runlength_s)
+    return f"{trial.ran_s:.0f} s" if alike else duration(trial.ran_s)
 
 
 def ran_of_text(trial: Trial) -> str:
     """Duration of the load, of its run length where the policy ended it: `8.0 s of 30 s`."""
-    ran = duration(trial.ran_s)
+    ran = _ran(trial)
     return f"{ran} of {duration(trial.runlength_s)}" if trial.cut_short else ran
 
 
@@ -319,6 +325,18 @@ def neighbours(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[Read
     below = max((each for each in known if each.load <= middle), key=lambda each: each.load, default=None)
     above = min((each for each in known if each.load >= middle), key=lambda each: each.load, default=None)
     return [each for each in dict.fromkeys((below, above)) if each is not None]
+
+
+def contradiction_line(task: Task, answer: Answer, trials: Sequence[Trial]) -> str | None:
+    """Line on a load below the answer that failed in all its trials; None if there is none."""
+    found = contradicting(answer.rate or answer.low, slo_ratios(task, trials))
+    if found is None:
+        return None
+    made = counted(len(found.values), "trial")
+    return (
+        f"the stored answer contradicts its trials: {task.load_text(found.load)}, below it, was too much in all "
+        f"{made}; was it edited?"
+    )
 
 
 def _around(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[str]:

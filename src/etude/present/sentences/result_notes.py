@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from etude.analysis.comparison import NoComparison
 from etude.analysis.subject import ResultNote
 from etude.present.sentences.phrases import WITHOUT_SHELL
-from etude.units.formatting import counted
+from etude.units.formatting import counted, percent, quantity
 
 if TYPE_CHECKING:
     from etude.analysis.verdict import MetricSummary
@@ -45,7 +45,16 @@ def uncompared_text(found: NoComparison) -> str:
     names = ", ".join(found.tests)
     if not found.base:
         return f"no {found.metric} of {names}: no such metric"
-    return f"no {found.metric} of {names} against {found.base}: {found.reason}"
+    line = f"no {found.metric} of {names} against {found.base}: {found.reason}"
+    return line if found.difference is None else f"{line}; {difference_text(found)}"
+
+
+def difference_text(found: NoComparison) -> str:
+    """`the means differ by 0.79 … 1.88 (95 %)`, of a comparison without a ratio that has a difference."""
+    assert found.difference is not None
+    ends = found.difference.low, found.difference.high
+    low, high = (quantity(end, found.unit, max(map(abs, ends)) or None) for end in ends)
+    return f"the means differ by {low} … {high} ({percent(found.confidence)})"
 
 
 def missing_reason(found: MetricSummary) -> str | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from etude.analysis.cross_session import CrossSession
-from etude.analysis.subject import was_resumed
+from etude.analysis.subject import SIMULATED as SIMULATED
+from etude.analysis.subject import was_resumed, was_simulated
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.stats.cross_session import NotSupported
 
-SIMULATED = "simulated"
 NOT_CONVERGED = "not converged"
 FAILED_CELLS = "failed configurations"
 REFUSED = "refused"
@@ -31,7 +31,8 @@ def status_of(
 ) -> tuple[str, ...]:
     """The words for one result, the most important first; none where all is as it should be."""
     kinds = {each.kind for each in verdict.every}
-    words = [word for kind, word in OF_KINDS.items() if kind in kinds]
+    words = [SIMULATED] if was_simulated(verdict.subject.experiment or {}) else []
+    words += [word for kind, word in OF_KINDS.items() if kind in kinds]
     if any(c.missed for c in verdict.comparisons) or any(test.missed for test in verdict.tests):
         words.append(NOT_CONVERGED)
     if (

@@ -98,7 +98,10 @@ def _without(cells: Cells, names: Collection[str]) -> Cells:
 
 
 def add_cells(rows: Rows, cells: Cells) -> None:
-    """Each row of a table as a measurement: places by their names, metrics with the unit of their heading."""
+    """Each row of a table as a measurement: places by their names, metrics with the unit of their heading.
+
+    Raises InputError: its only columns of numbers have cells that are none.
+    """
     columns = dict(zip(cells.header, zip(*cells.rows, strict=True), strict=True))
     places = _Places(rows, columns)
     metrics, parameters, attributes = {}, {}, {}
@@ -117,6 +120,12 @@ def add_cells(rows: Rows, cells: Cells) -> None:
             if lacking:
                 which = next((f", such as {cell[:40]!r} in row {row}" for row, cell in _strange(column)), "")
                 rows.warn(f"{name}: {lacking} of {len(column)} cells have no value{which}")
+    spoilt = [(name, strange[0]) for name in parameters if (strange := _spoilt(columns[name]))]
+    if spoilt and not metrics:
+        name, (row, cell) = spoilt[0]
+        raise InputError(
+            f"{rows.path}: it holds no metric: {cell[:40]!r} in row {row}, column {name}, is no number; correct it"
+        )
     for index in range(len(cells.rows)):
         test = places.tests[index] if places.tests else rows.test
         rows.add(
@@ -190,6 +199,12 @@ def _strange(column: Sequence[str]) -> list[tuple[int, str]]:
     ]
 
 
+def _spoilt(column: Sequence[str]) -> list[tuple[int, str]]:
+    """The strange cells of a column that also has numbers; empty for a column of text."""
+    numbers = any(number_in(cell) is not None for cell in column)
+    return _strange(column) if numbers else []
+
+
 def _is_text(rows: Rows, name: str, column: Sequence[str]) -> bool:
     """True for a column of text: never one whose heading names a unit or a metric of Étude."""
     bare, unit = _heading(name)
@@ -198,8 +213,8 @@ def _is_text(rows: Rows, name: str, column: Sequence[str]) -> bool:
     strange = _strange(column)
     if not strange:
         return not any(number_in(cell) is not None or _NOT_A_NUMBER.fullmatch(cell) for cell in column)
-    if len(strange) < len(column) and any(number_in(cell) is not None for cell in column):
-        row, cell = strange[0]
+    if spoilt := _spoilt(column):
+        row, cell = spoilt[0]
         rows.warn(f"{name}: is taken as text, for {cell[:40]!r} in row {row} is no number")
     return True
 

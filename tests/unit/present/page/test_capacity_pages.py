@@ -16,7 +16,7 @@ from etude.present.page import content_of, gather
 from etude.present.section import Section, cell_text, number, page_table
 from etude.present.sections.peak import peak_section, stored_search
 from etude.present.sections.surface import cells_table, surface_section
-from etude.present.sentences.peak import ran_of_text, served_text, target_text
+from etude.present.sentences.peak import ran_of_text, ran_text, served_text, target_text
 from etude.surface.summary import summarise
 from support.builders import still_machine
 from support.made_surfaces import DISKS, NFSDS, power, surface
@@ -77,6 +77,8 @@ def test_a_page_names_the_server_and_where_its_load_came_from(tmp_path: Path) ->
 )
 def test_a_trial_ended_early_only_if_it_was_shorter_than_planned(made: Trial, short: bool) -> None:
     assert made.cut_short == short
+    alike = replace(made, runlength_s=180.0, windows=(Window(160.0, 100, 100, 0, 0.03),), ended="early")
+    assert ran_text(alike).split()[:2] == ran_of_text(alike).split()[:2] == ["160", "s"]
     assert ran_of_text(made) == ("8.0 s of 30 s" if short else "30 s")
 
 

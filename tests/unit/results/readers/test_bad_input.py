@@ -400,3 +400,17 @@ def test_a_bundle_is_named_as_one_and_not_as_a_compressed_file(name: str, tmp_pa
     (tmp_path / name).write_bytes(b"\x1f\x8b" if name.endswith("gz") else b"\x28\xb5\x2f\xfd")
     with pytest.raises(InputError, match=f"{name}: is a bundle"):
         read_table(str(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    "text", ["test,delta\na,1\na,2\na,x3\n", "delta\n1\n2\nx3\n", "os,delta\nl,1\nl,2\nm,x3\n"]
+)
+def test_a_cell_that_spoils_the_only_column_of_numbers_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(InputError, match=r"a\.csv.*'x3' in row 4, column delta"):
+        read_table(tmp_path / "a.csv")
+
+
+def test_a_spoilt_column_beside_others_is_text(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("test,delta,ms\na,1,3\na,x,4\n")
+    assert {"ms", "delta"} <= set(read_table(tmp_path / "a.csv").frame.columns)
