@@ -284,11 +284,12 @@ class _Runner:
                     return
             run_trial(bench, [test], TrialPosition(run.block + 1, self._order(bench.progress, run.block + 1)))
         except (CommandFailed, UsageError) as error:
+            trials = bench.progress.trials(test.name)
+            why = (failure_of(self.result, trials[-1]) if trials else "") or str(error)
             if end := self.result.end_name(run.commit):
                 kind = CommandFailed if isinstance(error, CommandFailed) else InputError
-                raise kind(f"{end}: {error}") from None
-            trials = bench.progress.trials(test.name)
-            self._skip(run.commit, (failure_of(self.result, trials[-1]) if trials else "") or str(error))
+                raise kind(f"{end}: {why}") from None
+            self._skip(run.commit, why)
             return
         trial = bench.progress.trials(test.name)[-1]
         if trial.kept and self.result.add_trial(run.commit, trial, run.block):

@@ -27,7 +27,7 @@ OTHERS = {
     *("--adapter", "--record-samples", "--max-tries", "--parents"),  # bencher, asv, pgbench, cp
     "--output-format",  # fio
     *("--user", "--scope"),  # systemd-run
-    *("--unshallow", "--refetch", "--no-filter"),  # git fetch
+    *("--unshallow", "--refetch", "--no-filter", "--first-parent"),  # git fetch, git bisect
     *("--bind", "--rbind"),  # mount
 }
 """Options of other programs that messages name."""
