@@ -132,7 +132,7 @@ OUTLOOKS = 5
 
 @dataclass(frozen=True)
 class Outlook:
-    """Expected cost of the rest of a bisection: medians, and the longest, of simulated ones."""
+    """Expected cost of a whole bisection: medians, and the longest, of simulated ones."""
 
     trials: int
     builds: int
