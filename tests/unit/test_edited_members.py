@@ -58,12 +58,6 @@ def test_a_member_that_must_be_an_object_is_one(member: str, tmp_path: Path) -> 
         read_ours(place)
 
 
-def test_a_time_whose_square_is_no_number_is_refused_in_its_line(tmp_path: Path) -> None:
-    place = directory(tmp_path / "r", {"a": [1.0, 2.0], "sort": [1.0, 1.7e308, 1.7e308]})
-    with pytest.raises(InputError, match=r"sort/results\.jsonl:2"):
-        read_ours(place)
-
-
 @pytest.mark.parametrize(
     ("scale", "levels", "fits"),
     [

@@ -33,7 +33,7 @@ class Figures:
     deviation: float | None
     """Standard deviation with n-1."""
     which: str = ""
-    """Which mean: arithmetic, harmonic, geometric or proportion; empty where it is not known."""
+    """Kind of mean: arithmetic, harmonic, geometric or proportion; empty where it is not known."""
 
 
 @dataclass(frozen=True)

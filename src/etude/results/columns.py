@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from etude.engine_columns import engine_columns
 from etude.errors import EDITED, InputError
-from etude.results.model import MOST_VALUE, Measurement, check_measurement, ending_of, is_printed, metric_kind
+from etude.results.model import Measurement, check_measurement, ending_of, is_printed, metric_kind
 from etude.results.reader import check_lines, has_ended, not_a_measurement, read_experiment, repeated_note
 from etude.results.readers.source import plain, text_of, unreadable
 from etude.results.regular import open_regular
@@ -239,13 +239,6 @@ def read_files(
     if index["wrong"] is not None:
         raise _wrong(path, sources, index["wrong"])
     columns = _columns(path, sources, index, buffer)
-    for name, metric in columns.metrics.items():
-        if (beyond := np.flatnonzero(np.abs(metric.values) > MOST_VALUE)).size:
-            ends = np.cumsum([each["rows"] for each in index["files"]])
-            place = int(np.searchsorted(ends, beyond[0], "right"))
-            wrong = f"metric {name} cannot be {metric.values[beyond[0]]:g}: it is too large"
-            line = int(beyond[0] - (ends[place - 1] if place else 0)) + 1
-            raise not_a_measurement(sources[place].file, line, wrong)
     return columns, index["files"]
 
 

@@ -295,8 +295,6 @@ _MAY_BE_THERE: Mapping[str, tuple[type, ...]] = {
     "accepted": (_COUNT, _NONE),
 }
 MOST = 2**63 - 1
-MOST_VALUE = 1e150
-"""Bound of a metric's value: squares and their sums stay finite."""
 """The largest whole number that a measurement may hold."""
 _BOUNDS = {"throttled": MOST, "accepted": 255}
 _NUMBERS = (float, int)
@@ -334,8 +332,6 @@ def check_measurement(line: Mapping[str, Any]) -> None:
         plain = type(value) is list and len(value) == 2 and type(value[0]) in _NUMBERS
         if not plain or type(value[1]) is not str:
             _check_metric(name, value)
-        if value[0] is not None and not -MOST_VALUE <= value[0] <= MOST_VALUE:
-            raise ValueError(f"metric {name} cannot be {short(value[0])}: it is too large")
         ours = METRICS.get(name)
         if ours is not None and (value[1] != ours.unit or (value[0] is not None and value[0] < 0)):
             raise ValueError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from etude.errors import InputError
-from etude.results.model import METRICS, MOST_VALUE
+from etude.results.model import METRICS
 from etude.results.readers.source import plain, read_lines
 from etude.results.trial_join import kind_of
 from etude.units.parsing import Unit
@@ -188,8 +188,6 @@ class Rows(_Builder):
         value = None if quantity.value is None else quantity.unit.of(quantity.value)
         if value is not None and not math.isfinite(value):
             value = None
-        if value is not None and abs(value) > MOST_VALUE:
-            raise InputError(f"{self.path}: {name} cannot be {value:g}: it is too large")
         name = _beside(name, _TAKEN)
         base = self._units.setdefault(name, quantity.unit.base)
         if len(self._units) > MAX_COLUMNS:

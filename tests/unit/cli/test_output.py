@@ -427,7 +427,9 @@ def test_notes_on_machines_and_launches_count_among_the_three(capsys: Captured) 
 
 def test_a_metric_without_a_value_stands_before_notes_on_the_table(capsys: Captured) -> None:
     none = warning("no-match", "a", "rate", NoMatch(3, "none was found"))
-    verdict: Any = SimpleNamespace(subject=SimpleNamespace(label="r", file=None), every=(none,), tests=("a",))
+    verdict: Any = SimpleNamespace(
+        subject=SimpleNamespace(label="r", file=None), every=(none,), tests=(SimpleNamespace(test="a"),)
+    )
     show(notes_blocks([verdict], first=["b: 2 launches in each trial"]))
     first, second = capsys.readouterr().out.splitlines()
     assert "rate" in first

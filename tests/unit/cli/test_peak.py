@@ -369,7 +369,7 @@ def test_a_calibration_suggests_run_length_and_trials_and_goes_on(
     arguments = ("peak", "--simulate", "mm1", "--calibrate", "-o", "c", "--format", "png")
     assert etude(*arguments) == 0
     shown = capsys.readouterr()
-    assert re.search(r"^Suggested .*: r = \d+ s, t = \d+: ", shown.out, re.MULTILINE)
+    assert re.search(r"^Suggested .*: run length \d+ s, \d+ trials: ", shown.out, re.MULTILINE)
     assert {path.name for path in Path("c").glob("*.png")} == {
         "readings-over-load.png", "readings-over-runlength.png", "trials-needed.png"}  # fmt: skip
     made_once = SearchStore("c").trials()
