@@ -34,8 +34,6 @@ class Setting:
     """Smallest step of interest, in the unit of the values."""
     confidence: float = 0.95
     seed: int = 0
-    several: bool = True
-    """Consider two and three steps too."""
     trial_s: float = 1.0
     """Expected duration of a trial and of a build, until some are known."""
     build_s: float = 60.0
@@ -155,9 +153,7 @@ class Bisection:
     def judge(self) -> None:
         """Posterior and answer of all trials so far, and if more are needed the next candidate."""
         evidence, setting = self.evidence, self.setting
-        self.posterior = posterior_of(
-            evidence, setting.count, smallest=setting.smallest, several=setting.several
-        )
+        self.posterior = posterior_of(evidence, setting.count, smallest=setting.smallest)
         self.answer = answer_of(
             self.posterior, self.broken, confidence=setting.confidence, smallest=setting.smallest
         )

@@ -127,25 +127,17 @@ class Posterior:
         return self.change - half, self.change + half
 
 
-def posterior_of(
-    evidence: Evidence,
-    count: int,
-    *,
-    smallest: float,
-    excluded: frozenset[int] = frozenset(),
-    several: bool = True,
-) -> Posterior:
+def posterior_of(evidence: Evidence, count: int, *, smallest: float) -> Posterior:
     """Posterior over `count` commits.
 
-    smallest: the smallest step of interest, in the unit of the values. excluded: commits that cannot be measured; a
-    step may be at them too. several: also consider two and three steps.
+    smallest: the smallest step of interest, in the unit of the values.
     Raises ValueError if GOOD or BAD, index 0 and count - 1, has no trial.
     """
     measured = evidence.measured()
     if measured.size < 2 or measured[0] != 0 or measured[-1] != count - 1:
         raise ValueError("GOOD and BAD need a trial each")
     model = _Model(_sums_of(evidence, measured), measured, smallest)
-    tested = model.hypotheses(several)
+    tested = model.hypotheses()
     return _summary(model, tested, measured, count)
 
 
@@ -284,7 +276,7 @@ class _Model:
         errors = np.sqrt(variances * (rest / self.degrees)[:, :, None])
         return _Tested(kind, columns, likelihood + np.log(prior)[None, :], sizes, errors)
 
-    def hypotheses(self, several: bool) -> list[_Tested]:
+    def hypotheses(self) -> list[_Tested]:
         """All that are considered."""
         gaps = self.measured.size - 1
         widths = np.diff(self.measured) / self.measured[-1]
@@ -293,7 +285,7 @@ class _Model:
         one = self.test(ONE, np.arange(gaps)[:, None], PRIOR[ONE] * widths)
         slope = self.test(DRIFT, np.array([[gaps]]), np.array([PRIOR[DRIFT]]))
         found = [_Tested(NONE, np.empty((1, 0), dtype=np.intp), nothing[:, None], empty, empty), one, slope]
-        if several and gaps > 1:
+        if gaps > 1:
             likely = self._likely_gaps(one)
             for kind, steps in ((TWO, 2), (THREE, 3)):
                 chosen = np.array(list(combinations(likely, steps)), dtype=np.intp).reshape(-1, steps)

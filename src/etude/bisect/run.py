@@ -169,18 +169,7 @@ class _Runner:
         plan = Plan(
             "bisect", tests, RuleSpec("fixed-count", {"count": 1}), seed=request.seed, primary=request.metric
         )
-        bench = Bench(
-            plan,
-            context.writer,
-            context.progress,
-            context.session,
-            context.watch,
-            context.engine,
-            context.make_engine,
-            lambda event, progress: None,
-            context.kernel,
-            entries={test["name"]: test for test in context.document["tests"]},
-        )
+        bench = context.bench(plan, lambda event, progress: None)
         restore(self.result, self.document, context.progress, str(self.path / "experiment.json"))
         self._skip_broken()
         state.session = context.session.number

@@ -101,7 +101,6 @@ def bisect(
         smallest,
         confidence,
         int(random.integers(2**31)),
-        True,
         history.trial_s,
         history.build_s,
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from etude.errors import InputError, UsageError
 from etude.experiment import loop
-from etude.experiment.bench import Bench, Event
+from etude.experiment.bench import Event
 from etude.experiment.monitoring import DEFAULT_MONITORING, Monitoring
 from etude.experiment.origin import original_directory
 from etude.experiment.plan import NewLimits, Plan, digest, extended_rule, groups, plan_to_resume, to_document
@@ -205,18 +205,7 @@ def _run_session(
     decisions: list[Decision] = []
 
     def work(context: SessionContext) -> list[str]:
-        bench = Bench(
-            plan,
-            context.writer,
-            context.progress,
-            context.session,
-            context.watch,
-            context.engine,
-            context.make_engine,
-            observe,
-            context.kernel,
-            entries={test["name"]: test for test in context.document["tests"]},
-        )
+        bench = context.bench(plan, observe)
         if context.resumed:
             bench.notify("resumed", detail=context.resumed_with())
         decisions.extend(loop.run_groups(bench))

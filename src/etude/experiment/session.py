@@ -18,11 +18,11 @@ from typing import Any
 from etude.engine import Engine
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, Restarting
 from etude.experiment import monitoring
-from etude.experiment.bench import EngineLike, Session, SignalWatch
+from etude.experiment.bench import Bench, EngineLike, Event, Session, SignalWatch
 from etude.experiment.kernel_log import KernelLog, NoKernelLog
 from etude.experiment.monitoring import Monitoring
 from etude.experiment.origin import check_programs, check_same
-from etude.experiment.plan import resume_command
+from etude.experiment.plan import Plan, resume_command
 from etude.experiment.progress import Progress
 from etude.experiment.remote_engine import NodeSession, node_session_of
 from etude.machine import leftovers, snapshot
@@ -195,6 +195,21 @@ class SessionContext:
         measured = sum(len(rows) for rows in self.progress.measurements().values())
         ended = f"; ended what a killed run had left: {', '.join(self.ended)}" if self.ended else ""
         return f"{measured} measurements on disk{ended}"
+
+    def bench(self, plan: Plan, observe: Callable[[Event, Progress], None]) -> Bench:
+        """The state that trials of a plan need in this session."""
+        return Bench(
+            plan,
+            self.writer,
+            self.progress,
+            self.session,
+            self.watch,
+            self.engine,
+            self.make_engine,
+            observe,
+            self.kernel,
+            entries={test["name"]: test for test in self.document["tests"]},
+        )
 
     def save(self) -> None:
         """Write experiment.json to disk in its present state. Raises MachineRefuses: it cannot be written."""
